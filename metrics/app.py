@@ -1,6 +1,7 @@
-"""The Hugging Face Space of a metric: a form that computes it. README.md of its folder says which, and has the example.
+"""Run the Hugging Face Space of a metric: a form that computes it.
 
-`barista-bench publish` puts this file into a metric's folder as it leaves. On this machine: `python app.py FOLDER`.
+The README.md of the metric's folder names the metric and has an example for the form.
+`barista-bench publish` copies this file into the folder of each metric. On this machine: `python app.py FOLDER`.
 """
 
 import json
@@ -19,8 +20,8 @@ METRIC = evaluate.load(str(FOLDER / (re.sub(r"\W", "_", TITLE.lower()) + ".py"))
 
 
 def compute(predictions: str, references: str) -> object:
-    """Figures of two JSON lists. Raises gradio.Error, which says what is wrong with them."""
-    try:  # with a new metric: one that refused an input keeps parts of it
+    """Compute the scores from two JSON lists. Raises gradio.Error, whose message names the error in the lists."""
+    try:  # a new metric each time: one that refused an input keeps parts of it
         return type(METRIC)().compute(predictions=json.loads(predictions), references=json.loads(references))
     except (TypeError, ValueError) as error:
         message = f"{str(error)[:400]}. Remedy: give two JSON lists, as README.md describes them"

@@ -1,4 +1,4 @@
-"""Benchmarks: what one is, in one record; one folder each, one class a task. `get_task` finds a task by name."""
+"""Benchmarks: the record that describes a benchmark; one folder each, one class per task. `get_task` finds a task."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class RecordedAnswer:
-    """One answer that another harness recorded. `text` is None where there is none: `error` says why.
+    """One answer that another harness recorded. If `text` is None, `error` gives the reason.
 
-    A sample without text through no fault of the model's is an infrastructure error, never scored.
+    A sample without text through no fault of the model is an infrastructure error, never scored.
     """
 
     example_id: str
@@ -46,13 +46,13 @@ class RecordedAnswer:
 
 @dataclass(frozen=True, slots=True)
 class RecordedAnswers:
-    """Answers in another harness's format, with the examples that they answer: frames are named, and need not exist.
+    """Answers in another harness's format, with their examples. Frames are only named and need not exist.
 
     Args:
-        model: its name, as far as the files tell it.
-        task: all examples are of this one.
-        answers: of any number of runs; each run answers an example once at the most.
-        problems: what was wrong with records; an error cost one, a warning did not.
+        model: its name, if the files contain it.
+        task: the task of all examples.
+        answers: of any number of runs; each run answers an example at most once.
+        problems: faults of records; an error lost a record, a warning did not.
     """
 
     model: str
@@ -64,14 +64,15 @@ class RecordedAnswers:
 
 @dataclass(frozen=True, slots=True)
 class FrozenFormat:
-    """The format in which a benchmark's own release freezes examples, a line each.
+    """The format in which a benchmark's release freezes examples, one line each.
 
     Args:
-        read: a line as an example.
-        write: an example as a line; the second argument is a sentence that the release freezes with some tasks.
-        parameters: the release's parameters of a set, by task name; raises ConfigError where it has none for something
-            in the sampling.
-        identity: what makes two examples the same question, where that is less than all they hold; None for all.
+        read: converts a line to an example.
+        write: converts an example to a line; the second argument is a sentence that the release freezes with some
+            tasks.
+        parameters: the release's parameters of a set, by task name; raises ConfigError if it lacks a parameter of the
+            sampling.
+        identity: the fields that make two examples the same question; None for all fields.
     """
 
     read: Callable[[type[Task], FrozenLine, ReleaseRoot], Example]
@@ -82,11 +83,11 @@ class FrozenFormat:
 
 @dataclass(frozen=True, slots=True)
 class ReleasedTexts:
-    """What is known of the texts of a benchmark's release, none of which is part of this package.
+    """Known facts about the texts of a benchmark's release, which are not part of this package.
 
     Args:
-        differences: the texts of a prompt file that differ from the release's, or are not there; by their field.
-        wording: the name of the texts in results where none differs.
+        differences: returns the texts of a prompt file that differ from the release's, or are missing; by field.
+        wording: the name of the texts in results if none differs.
     """
 
     differences: Callable[[PromptSet], Sequence[str]]
@@ -94,7 +95,7 @@ class ReleasedTexts:
 
 
 def on_demand(name: str) -> Callable[..., Any]:
-    """The function `package.module:function`; its module is imported when it is called: most commands need few."""
+    """Return a function that imports and calls `package.module:function`: most commands need few modules."""
     module, _, function = name.partition(":")
 
     def call(*args: object, **settings: object) -> Any:  # noqa: ANN401  # whatever the function returns
@@ -104,7 +105,7 @@ def on_demand(name: str) -> Callable[..., Any]:
 
 
 class TasksOnDemand(Sequence[type[Task]]):
-    """Tasks in the order of the paper, each imported when it is asked for.
+    """Tasks in the order of the paper, each imported on access.
 
     Args:
         modules: from a task's name to `package.module:Class`.
@@ -128,33 +129,33 @@ class TasksOnDemand(Sequence[type[Task]]):
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
-    """A benchmark: its tasks, and what commands and pages need to know of it.
+    """A benchmark: its tasks, and its facts for commands and pages.
 
     Args:
         name: of its folder, and in `load_dataset(name, task)`.
         title: for people.
-        description: a line on what it asks.
+        description: one line about its questions.
         tasks: in the order of the paper.
-        licence: of the data, as the Hub calls licences; "other" where none is stated.
+        licence: of the data, with the Hub's name; "other" if none is stated.
         homepage: URL.
         citation: BibTeX.
         video_file: from a video's id to its path below the media's root.
         splits: of the published sets, in their order.
-        leaderboards: the splits that have a leaderboard of their own on the Hub.
-        open_release: reads annotations (first path) with media below the second, which is the first where it is None.
-            None for benchmarks that are derived from a scene graph.
-        frozen_format: how the benchmark's own release freezes examples; None where it freezes none.
-        released_texts: what tells whether a prompt file has the texts of the release; None where nothing is known.
+        leaderboards: the splits with a separate leaderboard on the Hub.
+        open_release: reads annotations (first path) with media below the second path; None for the second means the
+            first. None for benchmarks that are derived from a scene graph.
+        frozen_format: how the benchmark's release freezes examples; None if it freezes none.
+        released_texts: detects the release's texts in a prompt file; None if they are unknown.
         vocabulary: object categories with a description each, for judges.
-        formats: by name, what reads the recorded outputs of other harnesses.
-        paper_tables: the counterparts of the paper's tables and figures.
-        extra_table_tasks: benchmark and name of tasks of other benchmarks, whose runs `paper_tables` gets too.
-        set_tables: of the paper's tables and figures, the counterparts of those that describe a set: from its examples,
-            by task. Without any for the tasks that are there, empty.
-        compares_sets: whether these tables put runs over different example sets (other frame counts) side by side;
-            otherwise each set has tables of its own.
-        submission: writes the file that the benchmark's own leaderboard takes, of one run's samples, and returns its
-            path; raises DataError for samples that it cannot take.
+        formats: readers of the recorded outputs of other harnesses, by name.
+        paper_tables: make the counterparts of the paper's tables and figures.
+        extra_table_tasks: benchmark and name of tasks of other benchmarks, whose runs `paper_tables` receives too.
+        set_tables: make the counterparts of the paper's tables and figures that describe a set, from its examples by
+            task. Empty if none apply to the given tasks.
+        compares_sets: True if these tables compare runs over different example sets (other frame counts); otherwise
+            each set has separate tables.
+        submission: writes the file for the benchmark's leaderboard from one run's samples, and returns its path; raises
+            DataError for unsuitable samples.
     """
 
     name: str
@@ -179,7 +180,7 @@ class Benchmark:
     submission: Callable[[Sequence[Scored], Path], Path] | None = None
 
     def published_split(self, split: str) -> str:
-        """A split as `datasets` writes it: ours called `all` is the union."""
+        """Return a split as `datasets` writes it: our split `all` is the union."""
         return "+".join(self.splits) if split == "all" else split
 
     @property
@@ -187,14 +188,14 @@ class Benchmark:
         return self.tasks.names if isinstance(self.tasks, TasksOnDemand) else tuple(task.name for task in self.tasks)
 
     def find_task(self, name: str) -> type[Task] | None:
-        """The task of that name, or of that name in frozen files; None where there is none."""
+        """Return the task with that name, or with that name in frozen files; None if there is no such task."""
         if isinstance(self.tasks, TasksOnDemand) and name in self.tasks.names:
             return self.tasks.load(name)
         return next((task for task in self.tasks if name in (task.name, task.upstream_name)), None)
 
 
 class BenchmarkRegistry(UserDict[str, Any]):
-    """Benchmarks by name, as packages register them (`core/plugins.py`); each is imported when it is asked for."""
+    """Benchmarks by name, as packages register them (`core/plugins.py`); each is imported on access."""
 
     def __getitem__(self, name: str) -> Benchmark:
         if self.data[name] is None:
@@ -208,7 +209,7 @@ class BenchmarkRegistry(UserDict[str, Any]):
 
 
 def _in_page_order(names: Collection[str]) -> list[str]:
-    """The papers' benchmarks in the order in which pages list them, then those of other packages."""
+    """Return the papers' benchmarks in the order of the pages, then other packages' benchmarks."""
     papers = ("barista", "vista", "handyvqa", "tog_bench", "egocot", "extended")
     return [*(name for name in papers if name in names), *(name for name in names if name not in papers)]
 
@@ -217,10 +218,10 @@ BENCHMARKS = BenchmarkRegistry(dict.fromkeys(_in_page_order(plugin_entries("benc
 
 
 def get_benchmark(name: str) -> Benchmark:
-    """The benchmark called `name`.
+    """Return the benchmark called `name`.
 
     Raises:
-        ConfigError: there is none.
+        ConfigError: there is no such benchmark.
     """
     if name not in BENCHMARKS:
         raise ConfigError(f"no benchmark {name!r}. Remedy: use --benchmark with one of {', '.join(BENCHMARKS)}")
@@ -230,23 +231,24 @@ def get_benchmark(name: str) -> Benchmark:
 def get_task(
     benchmark: str, name: str, prompts: PromptTexts | None = None, *, options: Mapping[str, object] | None = None
 ) -> Task:
-    """The task called `name`, by its own name or by its name in frozen files.
+    """Return the task called `name`, by its name or by its name in frozen files.
 
     Args:
-        benchmark: whose task it is.
+        benchmark: the benchmark of the task.
         name: e.g. `relations` or `relation_extraction`.
         prompts: replaces our wording.
         options: values of the task's options; the others keep their defaults.
 
     Raises:
-        ConfigError: there is none, or it has no such option.
+        ConfigError: there is no such task, or it has no such option.
     """
     return task_class(benchmark, name)(prompts, options=options)
 
 
 def read_wording(benchmark: str, task: str, setting: str | Path) -> PromptTexts:
-    """The wording of a task that `--prompts` names: a file, a folder, or `domain:FILE`, ours in the words of a domain
-    file.
+    """Return the wording of a task for `--prompts`: a file, a folder, or `domain:FILE`.
+
+    `domain:FILE` gives our wording with the words of a domain file.
 
     Raises:
         ConfigError: it cannot be read, or has no texts for the task.
@@ -262,8 +264,9 @@ def read_wording(benchmark: str, task: str, setting: str | Path) -> PromptTexts:
 
 
 def name_wording(benchmark: str, prompt_set: PromptSet, sha256: str) -> str:
-    """The name of texts out of a prompt file of several tasks: the release's if the file says so and every known hash
-    is right, else their own.
+    """Return the name of texts from a prompt file of several tasks.
+
+    It is the release's name if the file claims it and every known hash matches, else the file's name.
     """
     released = get_benchmark(benchmark).released_texts
     if released is None or prompt_set.release != benchmark:
@@ -281,7 +284,7 @@ def name_wording(benchmark: str, prompt_set: PromptSet, sha256: str) -> str:
 
 
 def task_class(benchmark: str, name: str) -> type[Task]:
-    """The class of the task that `get_task` finds; reads no prompts."""
+    """Return the class of the task that `get_task` finds; reads no prompts."""
     task = get_benchmark(benchmark).find_task(name)
     if task is not None:
         return task
@@ -289,10 +292,10 @@ def task_class(benchmark: str, name: str) -> type[Task]:
 
 
 def parse_pairs(pairs: Sequence[str]) -> dict[str, Any]:
-    """`name=value` or `task.name=value` pairs, values as JSON where they are JSON, else as text.
+    """Read `name=value` or `task.name=value` pairs, with values as JSON if possible, else as text.
 
     Raises:
-        ConfigError: a pair has no name or no `=`, or two of them contradict each other.
+        ConfigError: a pair has no name or no `=`, or two pairs contradict each other.
 
     >>> parse_pairs(["limit=100", "relations.frame_step=50"])
     {'limit': 100, 'relations': {'frame_step': 50}}
@@ -312,10 +315,10 @@ def parse_pairs(pairs: Sequence[str]) -> dict[str, Any]:
 
 
 def task_options(tasks: Sequence[type[Task]], values: Mapping[str, Any]) -> list[dict[str, object]]:
-    """The values of the options of each task. `values` are as `parse_pairs` gives them: for all tasks, or for one.
+    """Return the values of the options of each task. `values` come from `parse_pairs`: for all tasks, or for one.
 
     Raises:
-        ConfigError: none of the tasks has an option, or a task's own are no mapping.
+        ConfigError: none of the tasks has an option, or the options of one task are not a mapping.
     """
     names = [task.name for task in tasks]
     common = {name: value for name, value in values.items() if name not in names}
@@ -334,7 +337,7 @@ def task_options(tasks: Sequence[type[Task]], values: Mapping[str, Any]) -> list
 
 
 def task_names(benchmark: str) -> tuple[str, ...]:
-    """The tasks of a benchmark, in the order of its paper.
+    """Return the tasks of a benchmark, in the order of its paper.
 
     Raises:
         ConfigError: there is no such benchmark.

@@ -1,4 +1,4 @@
-"""Words of texts, without any model: which ones count, what two texts share, and what an answer marks as its own.
+"""Words of texts, without a model: which words count, the overlap of two texts, and labels in answers.
 
 Words are case-folded runs of letters and digits; stop words are dropped; plural and third-person endings are cut; words
 are matched as multisets. Fractions run from 0 to 1.
@@ -22,7 +22,7 @@ from with as and or but while which who whose what how is are was were be been b
 having can will would could should may might also so such very both each other another some any all s appears appear
 seems seem visible seen see sees shown show shows showing described description object objects thing things
 """
-# What answers about a clip say whatever happens in it. What begins and ends is asked for, so those words stay.
+# Words in answers about any clip. Questions ask for beginnings and ends, so words for these are not listed.
 _CLIP_WORDS = """
 clip video frame frames image images scene sequence moment moments time times course order given beginning first last
 then next after before later finally initially during through throughout over between until when now longer nothing
@@ -56,7 +56,7 @@ NO_OVERLAP = Overlap(0.0, 0.0, 0.0)
 
 
 def stem(word: str) -> str:
-    """A word without its plural or third-person `s`: enough to match `cups` with `cup`, no more.
+    """Return a word without its plural or third-person `s`: just enough to match `cups` with `cup`.
 
     >>> [stem(word) for word in ("cups", "presses", "touches", "carries", "ties", "glass", "boxes", "held")]
     ['cup', 'press', 'touch', 'carry', 'tie', 'glass', 'box', 'hold']
@@ -73,7 +73,7 @@ def stem(word: str) -> str:
 
 
 def content_words(text: str) -> list[str]:
-    """The words that count, stemmed, in the order of the text.
+    """Return the content words, stemmed, in the order of the text.
 
     >>> content_words("The white cups are on a saucer, held by 2 hands.")
     ['white', 'cup', 'on', 'saucer', 'hold', '2', 'hand']
@@ -88,11 +88,11 @@ def _content_words(text: str) -> tuple[str, ...]:
 
 
 def overlap(answer: str, reference: str, context: str = "", question: str = "") -> Overlap:
-    """Multiset overlap of content words; all 0 where either side has none.
+    """Return the multiset overlap of content words; all 0 if either side has none.
 
-    Words of `context` are true as well but not asked for: they count neither for the answer nor against it. Words of
-    `question` are passed over on both sides, so that repeating the question earns nothing (unless the
-    reference has no other words).
+    Words of `context` are also true but not requested: they count neither for the answer nor against it. Words of
+    `question` are ignored on both sides, so that repeating the question earns nothing (unless the reference has no
+    other words).
 
     >>> overlap("a red cup", "a white cup")
     Overlap(precision=0.5, recall=0.5, f1=0.5)
@@ -116,7 +116,7 @@ def overlap(answer: str, reference: str, context: str = "", question: str = "") 
 
 
 def is_said(text: str, answer: str) -> bool:
-    """Whether every content word of `text` stands somewhere in the answer.
+    """Return True if every content word of `text` appears in the answer.
 
     >>> is_said("coffee cup under coffee machine", "A machine for coffee; under it a cup.")
     True
@@ -125,7 +125,7 @@ def is_said(text: str, answer: str) -> bool:
 
 
 def unexpected_words(answer: str, *texts: str) -> list[str]:
-    """Content words of the answer that none of the texts has, each once, in order.
+    """Return content words of the answer that none of the texts has, each once, in order.
 
     >>> unexpected_words("a red cup, red as wine", "a white cup")
     ['red', 'wine']
@@ -135,10 +135,10 @@ def unexpected_words(answer: str, *texts: str) -> list[str]:
 
 
 def most_typical_text(texts: Sequence[str], ignored_words: Collection[str] = ()) -> str:
-    """The text that shares most words with all texts: the highest expected F1 of content words (`lexical.py`).
+    """Return the text that shares most words with all texts: the highest expected F1 of content words (`lexical.py`).
 
-    Expected hits are divided by expected lengths, which spares comparing each text with each other one. Words of
-    `ignored_words` do not count. Of several the first in sorted order. At least one text.
+    Expected hits are divided by expected lengths, which avoids comparing every pair of texts. Words of
+    `ignored_words` do not count. At a tie the first in sorted order is returned. At least one text is required.
 
     >>> most_typical_text(["a red cup", "a white cup on a table", "the white cup"])
     'the white cup'
@@ -160,17 +160,15 @@ def most_typical_text(texts: Sequence[str], ignored_words: Collection[str] = ())
 
 
 def _occurrences(words: Counter[str]) -> list[tuple[str, int]]:
-    """Every word with its first, second, ... occurrence: a multiset as a set."""
+    """Return every word with its first, second, ... occurrence: a multiset as a set."""
     return [(word, number) for word, count in words.items() for number in range(count)]
 
 
 def after_label(text: str, label: str) -> str:
-    r"""The text after the last `<label>:` that begins a line, up to that line's end; the whole text where there is
-    none.
+    r"""Return the text after the last `<label>:` that begins a line, up to that line's end; else the complete text.
 
-    The released expression is `^\s*label\s*:\s*(.+)$` without case, over lines
-    (docs/upstream/barista.md). Leading white space is looked for within one line here: that finds the same answers, in
-    linear time for any text.
+    The released expression is `^\s*label\s*:\s*(.+)$` without case, over lines (docs/upstream/barista.md). Here
+    leading white space is searched only within one line: that finds the same answers, in linear time for any text.
 
     >>> after_label("I see a cup.\nDescription: a red cup\nBye", "description")
     'a red cup'
@@ -183,7 +181,7 @@ def after_label(text: str, label: str) -> str:
 
 
 def after_last(text: str, marker: str) -> str:
-    r"""All that follows the last `marker`, in either case, anywhere; the whole text where there is none (paper, A.3.3).
+    r"""Return all text after the last `marker`, in any case, anywhere; the complete text without it (paper, A.3.3).
 
     >>> after_last("I think. answer: the lid\nwas opened.", "Answer:")
     'the lid\nwas opened.'

@@ -1,4 +1,4 @@
-"""How alike names are that a model writes and those that are right: word for word, by synonyms, or by embeddings."""
+"""Similarity of a model's names to the right names: word for word, by synonyms, or by embeddings."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ THRESHOLD = 0.6
 
 
 def matching_options(matcher: Matcher, help: str) -> dict[str, Option]:
-    """The options of a task that compares names, with its default matcher."""
+    """Return the options of a task that compares names, with its default matcher."""
     return {
         "matcher": Option(matcher, help, changes="scores", choices=("embeddings", "synonyms", "exact")),
         "threshold": Option(
@@ -48,7 +48,7 @@ _BETWEEN = re.compile(r"[\s_,;\-]+")
 
 
 def plain_name(name: str) -> str:
-    """A name as it is compared: lower case, without an article, punctuation around it, or the number of its kind.
+    """Return a name in comparable form: lower case, without article, outer punctuation, or the number of its kind.
 
     >>> plain_name(" The Trash-Can. "), plain_name("chair 2"), plain_name("coffee_cup")
     ('trash can', 'chair', 'coffee cup')
@@ -59,10 +59,10 @@ def plain_name(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class NameMatcher(ABC):
-    """A way to compare names, and the similarity from which on two of them mean one thing.
+    """A way to compare names, and the similarity from which two names mean the same thing.
 
-    `exact` and `synonyms`: 1 or 0, as `_is_same` says. `embeddings`: the cosine of the plain names' embeddings, the
-    best of all right names.
+    `exact` and `synonyms`: 1 or 0, by `_is_same`. `embeddings`: the cosine of the plain names' embeddings, the best
+    over all right names.
     """
 
     matcher: Matcher = "embeddings"
@@ -71,13 +71,13 @@ class NameMatcher(ABC):
 
     @classmethod
     def of(cls, chosen: Mapping[str, OptionValue]) -> Self:
-        """The matcher that the `matching_options` of a task choose."""
+        """Return the matcher selected by the `matching_options` of a task."""
         return msgspec.convert({name: chosen[name] for name in ("matcher", "threshold", "encoder")}, cls)
 
     def similarities(self, predicted: Sequence[str], true: Sequence[Sequence[str]]) -> Floats:
-        """(predicted, true): how alike names are, 1 for the same. Raises ConfigError without the encoder.
+        """Return (predicted, true) similarities, 1 for equal names. Raises ConfigError without the encoder.
 
-        `true` are all right names of each thing, its usual one first.
+        `true` are all right names of each thing, its usual name first.
         """
         names = [plain_name(name) for name in predicted]
         right = [[plain_name(name) for name in item] for item in true]
@@ -86,7 +86,7 @@ class NameMatcher(ABC):
         return np.array([[float(self._is_same(name, item)) for item in right] for name in names]).reshape(-1, len(true))
 
     def prepare(self, questions: Iterable[tuple[Sequence[str], Sequence[Sequence[str]]]]) -> None:
-        """Embed the names of many answers together, (predicted, true) each: far faster than one by one."""
+        """Embed the names of many answers together, (predicted, true) each: much faster than one by one."""
         if self.matcher == "embeddings":
             names: set[str] = set()
             for predicted, true in questions:
@@ -95,7 +95,7 @@ class NameMatcher(ABC):
 
     @property
     def description(self) -> Fields:
-        """The comparison of names, for results; `revision` is None where names are not embedded."""
+        """Return the comparison of names, for results; `revision` is None without embeddings."""
         return {
             "matcher": self.matcher,
             "threshold": self.threshold,
@@ -109,4 +109,4 @@ class NameMatcher(ABC):
 
     @abstractmethod
     def _is_same(self, name: str, right: Sequence[str]) -> bool:
-        """Whether a plain name is one of a thing's plain names, or a synonym of its usual one."""
+        """Return True if a plain name is one of a thing's plain names, or a synonym of its usual name."""

@@ -1,4 +1,4 @@
-"""Reading JSON out of model answers, within bounds: an answer is untrusted text of any shape."""
+"""Reads JSON from model answers, within bounds: an answer is untrusted text of any form."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _DECODER = json.JSONDecoder()
 
 
 def unfenced(text: str) -> str:
-    """The body of the first fenced block where there is one, else the text; white space around it removed.
+    """Return the body of the first fenced block, else the text, without white space around it.
 
     >>> unfenced("Here you are: ```json\\n[1]\\n``` Bye.")
     '[1]'
@@ -37,7 +37,7 @@ def unfenced(text: str) -> str:
 
 
 def json_arrays(text: str, *, nested: bool = False) -> Iterator[list[object]]:
-    """Every JSON array in the text, from left to right, within the bounds above; `nested`: also those inside others.
+    """Yield every JSON array in the text, from left to right, within the bounds above; `nested`: inner arrays too.
 
     >>> list(json_arrays('so [1, [2]] and [3')), list(json_arrays('so [1, [2]]', nested=True))
     ([[1, [2]]], [[1, [2]], [2]])
@@ -46,7 +46,7 @@ def json_arrays(text: str, *, nested: bool = False) -> Iterator[list[object]]:
 
 
 def last_array(text: str, fits: Callable[[list[object]], bool]) -> list[object] | None:
-    """The last JSON array in the text that fits; an empty one, which prose may hold too, only where no other does.
+    """Return the last fitting JSON array in the text; an empty array, common in prose, only if no other fits.
 
     >>> last_array("First []. Then [1], or rather [2]. No more: []", lambda array: len(array) < 2)
     [2]
@@ -59,7 +59,7 @@ def last_array(text: str, fits: Callable[[list[object]], bool]) -> list[object] 
 
 
 def whole_array(text: str) -> list[object] | None:
-    """The text as one JSON array; None where it is anything else.
+    """Return the text as one JSON array; None for anything else.
 
     >>> whole_array("[1, 2]"), whole_array("so [1]")
     ([1, 2], None)
@@ -69,7 +69,7 @@ def whole_array(text: str) -> list[object] | None:
 
 
 def json_objects(text: str) -> Iterator[dict[str, object]]:
-    """Every JSON object in the text, as `json_arrays`.
+    """Yield every JSON object in the text, as `json_arrays`.
 
     >>> list(json_objects('so {"a": {"b": 1}} and {"c": '))
     [{'a': {'b': 1}}]
@@ -78,7 +78,7 @@ def json_objects(text: str) -> Iterator[dict[str, object]]:
 
 
 def _json_values(text: str, bracket: str, nested: bool = False) -> Iterator[object]:
-    """Every value in the text that starts with that bracket and, unless `nested`, lies in no other such value."""
+    """Yield every value that starts with that bracket and, unless `nested`, lies in no other such value."""
     text = text[:MAX_ANSWER]
     position, wasted = text.find(bracket), 0
     for _ in range(MAX_STARTS):
@@ -102,14 +102,14 @@ def _json_values(text: str, bracket: str, nested: bool = False) -> Iterator[obje
 
 
 def _read_until(error: ValueError, text: str) -> int:
-    """The offset that the decoder got to: the end where it does not say, or names the start of a string without one."""
+    """Return the offset that the decoder reached: the end if unknown, or for an unterminated string."""
     if isinstance(error, json.JSONDecodeError) and not error.msg.startswith("Unterminated string"):
         return error.pos
     return len(text)
 
 
 def is_text(value: object) -> TypeGuard[str]:
-    """Whether it is text that can be written down: a lone surrogate, which JSON can spell, has no UTF-8 form.
+    """Return True for text that can be written: a lone surrogate, which JSON can spell, has no UTF-8 form.
 
     >>> is_text("on"), is_text(1), is_text("\\ud83d")
     (True, False, False)
@@ -118,7 +118,7 @@ def is_text(value: object) -> TypeGuard[str]:
 
 
 def integer(value: object) -> int | None:
-    """A JSON number or a string of digits as an int; None for anything else, booleans included.
+    """Return a JSON number or a string of digits as an int; None for anything else, including booleans.
 
     >>> integer("12"), integer(3.0), integer(3.5), integer(True)
     (12, 3, None, None)
@@ -139,6 +139,6 @@ def object_schema(properties: Fields) -> Fields:
 
 
 def rows_schema(row: Sequence[Json]) -> Fields:
-    """JSON Schema of a list of lists, each with one value for each of these schemas."""
+    """Return the JSON Schema of a list of lists, each with one value for each of these schemas."""
     items: Fields = {"type": "array", "prefixItems": row, "minItems": len(row), "maxItems": len(row)}
     return {"type": "array", "items": items}

@@ -1,7 +1,7 @@
-"""Reading a release of annotations: files to JSON values, values to typed records, and what is wrong with them.
+"""Reads a release of annotations: files to JSON values, values to typed records, and a log of faults.
 
-What cannot be used costs itself and is named by file, place, field and remedy: a line of a JSONL file its line, a
-record of a list its record. A file that is not JSON costs that file. How much is held of a file is bounded.
+An unusable part loses only itself and is reported by file, place, field and remedy: a line of a JSONL file its line, a
+record of a list its record. A file that is not JSON is lost as a whole. The memory used for a file is bounded.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ StructT = TypeVar("StructT", bound=msgspec.Struct)
 
 @dataclass(slots=True)
 class AnnotationRelease:
-    """Annotations, read and checked, as `core.deriving.Release` asks.
+    """Annotations, read and checked, for `core.deriving.Release`.
 
     Args:
         root: the file or folder of annotations.
-        videos: folder of the media, which need not be there.
-        problems: what is wrong with the files: an error cost a record, a warning nothing.
+        videos: folder of the media, which need not exist.
+        problems: faults of the files: an error lost a record, a warning lost nothing.
     """
 
     root: Path
@@ -52,12 +52,12 @@ class AnnotationRelease:
     problems: Sequence[Problem]
 
     def video_path(self, video_id: str) -> Path:
-        """The path at which a video lies or would lie. Raises DataError for one outside of `videos`."""
+        """Return the path where a video is or would be. Raises DataError for a path outside `videos`."""
         return confined(self.videos, video_id)
 
 
 class PlacedRecord(NamedTuple):
-    """A value and where it stands: `row` counts the lines that are not blank, or the elements of a list, from 0."""
+    """A value and its place: `row` counts the lines that are not blank, or the elements of a list, from 0."""
 
     key: str
     value: object
@@ -65,19 +65,19 @@ class PlacedRecord(NamedTuple):
 
 
 def media_folder(root: Path, videos: Path | None) -> Path:
-    """The folder in which media are looked for: beside the annotations, unless a folder is named."""
+    """Return the folder of media: beside the annotations, unless a folder is given."""
     return videos if videos is not None else root.parent if root.is_file() else root
 
 
 def annotation_files(root: Path, name: str, is_meant: Callable[[Path], bool], patterns: Sequence[str]) -> list[Path]:
-    """`root` if it is a file; else the JSON and JSONL files below it that fit a pattern and are meant, sorted.
+    """Return `root` if it is a file; else the JSON and JSONL files below it that fit a pattern and `is_meant`, sorted.
 
     Args:
-        name: what errors call the release.
-        is_meant: of a path relative to `root`.
+        name: the release's name in errors.
+        is_meant: selects a path relative to `root`.
 
     Raises:
-        DataError: there is none, or there are more than `MAX_FILES`.
+        DataError: there is no file, or there are more than `MAX_FILES`.
     """
     if root.is_file():
         return [root]
@@ -95,7 +95,7 @@ def annotation_files(root: Path, name: str, is_meant: Callable[[Path], bool], pa
 
 
 def no_records_error(root: Path, noun: str, problems: Sequence[Problem]) -> DataError:
-    """The error of a release without a usable record."""
+    """Return the error of a release without a usable record."""
     first = f" (the first problem: {problems[0]})" if problems else ""
     return DataError(
         printable(f"{root}: holds no {noun} that can be used{first}. Remedy: correct the files, or fetch them again")
@@ -103,9 +103,9 @@ def no_records_error(root: Path, noun: str, problems: Sequence[Problem]) -> Data
 
 
 def read_values(path: Path, log: ProblemLog) -> Iterator[PlacedRecord]:
-    """Each line of a JSONL file (`line 3`), or a JSON file as a whole (``).
+    """Yield each line of a JSONL file (`line 3`), or a complete JSON file (``).
 
-    What cannot be read is logged. Text that is not UTF-8, or half a surrogate pair, costs the field that it stands in.
+    Unreadable parts are logged. Text that is not UTF-8, or half a surrogate pair, loses its field.
     """
     try:
         if path.suffix.lower() != ".jsonl":
@@ -132,7 +132,7 @@ def _decode(data: bytes, key: str, row: int, log: ProblemLog) -> Iterator[Placed
 
 
 def _without_surrogates(value: object) -> object:
-    """The value with bytes for texts that have no UTF-8 form."""
+    """Return the value with bytes for texts that have no UTF-8 form."""
     if isinstance(value, str):
         return value if is_text(value) else value.encode(errors="surrogatepass")
     if isinstance(value, dict):
@@ -141,7 +141,7 @@ def _without_surrogates(value: object) -> object:
 
 
 def elements(value: object, log: ProblemLog, name: str = "") -> Iterator[PlacedRecord]:
-    """Each element of a list called `name`. What is not a list is logged."""
+    """Yield each element of a list called `name`. Anything but a list is logged."""
     if isinstance(value, list):
         yield from (PlacedRecord(f"{name}[{row}]", element, row) for row, element in enumerate(value))
     else:
@@ -149,7 +149,7 @@ def elements(value: object, log: ProblemLog, name: str = "") -> Iterator[PlacedR
 
 
 def typed(value: object, record_type: type[StructT], remedy: str = "correct it", *, strict: bool = True) -> StructT:
-    """A value as a record. Raises RecordError, whose key is where in the value the mistake is."""
+    """Return a value as a record. Raises RecordError, whose key is the place of the fault in the value."""
     try:
         return msgspec.convert(value, record_type, strict=strict)
     except msgspec.ValidationError as error:
@@ -164,11 +164,11 @@ def read_each(
     costs: str,
     severity: Severity = "error",
 ) -> Iterator[tuple[PlacedRecord, RecordT]]:
-    """Each value of which `read` makes a record, and that record.
+    """Yield each value that `read` converts to a record, with that record.
 
     Args:
-        read: raises RecordError, whose key is where in the value.
-        costs: what is lost then, such as `the question is left out`.
+        read: raises RecordError, whose key is the place in the value.
+        costs: the loss in that case, such as `the question is left out`.
         severity: of that loss.
     """
     for placed in values:
@@ -179,7 +179,7 @@ def read_each(
 
 
 def keep_first(records: dict[KeyT, RecordT], name: KeyT, record: RecordT, log: ProblemLog, place: str) -> None:
-    """Add a record, unless there is one of that name already, which is logged at `place`."""
+    """Add a record, unless a record of that name already exists, which is logged at `place`."""
     if name in records:
         log.error(place, f"{name!r:.80} stands twice; the first counts", "give each record a name of its own")
     else:
@@ -187,7 +187,7 @@ def keep_first(records: dict[KeyT, RecordT], name: KeyT, record: RecordT, log: P
 
 
 def field_path(key: str, name: str) -> str:
-    """The path of a field inside a record.
+    """Return the path of a field inside a record.
 
     >>> field_path("line 3", "clip.fps"), field_path("[3]", ""), field_path("", "clip"), field_path("tasks", "[2]")
     ('line 3.clip.fps', '[3]', 'clip', 'tasks[2]')
@@ -196,7 +196,7 @@ def field_path(key: str, name: str) -> str:
 
 
 def kind_of(value: object) -> str:
-    """The kind of a value, in few characters: a small file can spell a huge one."""
+    """Return the type of a value, in few characters: a small file can contain a huge value."""
     if isinstance(value, bytes):
         return _NO_JSON
     return ascii(value)[:60] if isinstance(value, str | int | float | None) else f"a {type(value).__name__}"

@@ -1,10 +1,10 @@
-"""How alike two sentences are in meaning: cosines of embeddings that sentence-transformers makes.
+"""Similarity of two sentences in meaning: cosines of embeddings from sentence-transformers.
 
     encoder = SentenceEncoder.load("sentence-transformers/all-mpnet-base-v2")
     encoder.similarity(["cup"], ["mug", "kettle"])      # cosines, shape (1, 2)
 
-Pooling, Dense modules, prompts and lengths are what the encoder's own files say. torch and sentence-transformers are
-imported when an encoder is loaded, never when this module is.
+The encoder's files define pooling, Dense modules, prompts and lengths. torch and sentence-transformers are imported
+when an encoder is loaded, not when this module is imported.
 """
 
 from __future__ import annotations
@@ -48,15 +48,15 @@ class SentenceEncoder:
 
     @classmethod
     def load(cls, name: str = DEFAULT_ENCODER, revision: str | None = None, *, device: str = "auto") -> SentenceEncoder:
-        """An encoder in float32, from safetensors, running no code that comes with it.
+        """Load an encoder in float32, from safetensors, without running its code.
 
         Args:
             name: path of a folder, or `org/name` on the Hub.
             revision: commit, branch or tag of a Hub id.
-            device: `auto` takes a CUDA GPU where there is one.
+            device: `auto` takes a CUDA GPU if available.
 
         Raises:
-            ModelError: a library is missing, or the encoder cannot be read, is incomplete, or is none of texts alone.
+            ModelError: a library is missing, or the encoder cannot be read, is incomplete, or is not text-only.
         """
         require_libraries()
         try:
@@ -95,9 +95,9 @@ class SentenceEncoder:
         return cls(model.eval(), revision_of(name, checkpoint.config))
 
     def similarity(self, first: Sequence[str], second: Sequence[str]) -> NDArray[np.float64]:
-        """Cosines of n sentences with m sentences: (n, m), within -1..1, rounded to `DECIMALS`.
+        """Return cosines of n sentences with m sentences: (n, m), within -1..1, rounded to `DECIMALS`.
 
-        They depend on the two sentences alone, up to that rounding: not on what else is asked for.
+        A value depends only on its two sentences, up to that rounding, not on the other sentences.
 
         Raises:
             DataError: a sentence is not a string.
@@ -105,7 +105,7 @@ class SentenceEncoder:
         return np.asarray(np.round(np.clip(self.embed(first) @ self.embed(second).T, -1.0, 1.0), DECIMALS))
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        """Embeddings of length 1: (n, d). Raises DataError."""
+        """Return embeddings of length 1: (n, d). Raises DataError."""
         if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
             raise DataError(f"{texts!r:.200} are no sentences. Remedy: give a list of strings")
         new_texts = sorted({text for text in texts if text not in self._embeddings})
@@ -123,10 +123,10 @@ class SentenceEncoder:
 
 @functools.lru_cache(maxsize=2)
 def sentence_encoder(name: str) -> SentenceEncoder:
-    """A sentence encoder (a folder, or a Hub id), loaded once.
+    """Return a sentence encoder (a folder, or a Hub id), loaded once.
 
     Raises:
-        ConfigError: it cannot be loaded; names what needs no model.
+        ConfigError: it cannot be loaded; names the options that need no model.
     """
     try:
         return SentenceEncoder.load(name)

@@ -1,9 +1,9 @@
-"""Answers that break off inside of their JSON: the entries that were complete by then, and none that was not.
+"""Reads truncated JSON answers: exactly the entries that were complete.
 
-`json_repair` closes what the cut left open. By itself it also completes half an entry with what it guesses, reads text
-that was never JSON, and takes quadratic time on some input. So it is given little, and its word is not taken:
-pydantic's parser first looks whether the text can be JSON as far as it goes (it overlooks missing commas, which are
-looked for here), the standard library's reads the complete entries, and only the skeleton left is repaired.
+`json_repair` closes what the truncation left open. By itself it also completes half an entry with a guess, reads text
+that was never JSON, and takes quadratic time on some input. So it gets little text, and its result is checked. First
+pydantic's parser checks that the text is JSON so far (it overlooks missing commas, which are checked here). Then the
+standard library reads the complete entries, and only the remaining skeleton is repaired.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ _DECODER = json.JSONDecoder()
 
 @dataclass(frozen=True, slots=True)
 class CutList:
-    """Entries that were complete when the answer broke off; `unfinished` is 1 where it broke off inside of another."""
+    """Entries that were complete when the answer broke off; `unfinished` is 1 if it broke off inside another."""
 
     entries: list[object]
     unfinished: int
 
 
 def cut_array(text: str) -> CutList | None:
-    """The first JSON array of objects that the text opens and never closes; None if it has none, or no whole entry.
+    """Return the first unclosed JSON array of objects in the text; None without one, or without a complete entry.
 
     >>> cut_array('Here: [{"a": 1}, {"a": "so')
     CutList(entries=[{'a': 1}], unfinished=1)
@@ -61,7 +61,7 @@ def cut_array(text: str) -> CutList | None:
 
 
 def cut_object(text: str, name: str) -> tuple[CutList, dict[str, object]] | None:
-    """The list `name` of an answer that is a JSON object and breaks off, and the object's other whole members.
+    """Return the list `name` of a truncated JSON object, and the object's other complete members.
 
     None if the answer is something else or has no such list.
 
@@ -78,12 +78,12 @@ def cut_object(text: str, name: str) -> tuple[CutList, dict[str, object]] | None
     if not isinstance(repaired, dict) or not isinstance(repaired.get(name), list):
         return None
     if json_value(skeleton) is None:
-        repaired[list(repaired)[-1]] = None  # what stands last may have been cut: half a number is a number too
+        repaired[list(repaired)[-1]] = None  # the last value may be cut: half a number is a number too
     return CutList(entries, _unfinished(body, end)), {key: value for key, value in repaired.items() if key != name}
 
 
 def _answer(text: str) -> str:
-    """The text after any reasoning and the opening of a fence; empty where the reasoning never ends."""
+    """Return the text after any reasoning and the opening of a fence; empty if the reasoning never ends."""
     body = text[:MAX_ANSWER].rpartition(_THOUGHT)[2]
     if _THINKING in body:
         return ""
@@ -92,7 +92,7 @@ def _answer(text: str) -> str:
 
 
 def _is_json_so_far(text: str) -> bool:
-    """Whether something could follow, or nothing, that makes it JSON."""
+    """Return True if some continuation, or none, makes the text JSON."""
     try:
         from_json(text, allow_partial="trailing-strings")
     except ValueError:
@@ -101,7 +101,7 @@ def _is_json_so_far(text: str) -> bool:
 
 
 def _whole_entries(text: str, start: int) -> tuple[list[object], int]:
-    """The objects and arrays that the array at `start` begins with, and where the first other thing in it begins."""
+    """Return the complete objects and arrays at the beginning of an array, and the offset of the first other thing."""
     entries: list[object] = []
     position = _skip(_SPACE, text, start + 1)
     while text[position : position + 1] in ("{", "["):
@@ -126,7 +126,7 @@ def _skip(pattern: re.Pattern[str], text: str, position: int) -> int:
 
 
 def _repaired(text: str) -> object:
-    """The repaired text; None where it is longer than repair is given, or nested deeper than it reads."""
+    """Return the repaired text; None if it is too long or too deeply nested for repair."""
     if len(text) > MAX_REPAIRED:
         return None
     try:

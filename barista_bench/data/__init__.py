@@ -1,6 +1,6 @@
-"""Datasets: built from a release, and read.
+"""Datasets: building them from a release, and reading them.
 
-| what | where |
+| step | module |
 |---|---|
 | the release: opened, and split by video; fetched from the Hub, unpacked | `origin`; `source`, `archives` |
 | which examples a set holds | `plan` |

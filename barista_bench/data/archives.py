@@ -1,9 +1,8 @@
-"""Unpacking archives of video folders, which are not trusted: only what a release needs, and only if harmless.
+"""Unpacks untrusted archives of video folders: only the files of a release, and only if the archive is harmless.
 
-Of every archive, only `<...>/<video_id>/coco_annotation.json` and `<...>/<video_id>/video.mp4` are written;
-files at the top of an archive belong to the video that the archive is named after. One hostile member (a path
-that leads elsewhere, a link, a device, a clash of names, a bomb) condemns the archive: nothing of it
-stays.
+From every archive, only `<...>/<video_id>/coco_annotation.json` and `<...>/<video_id>/video.mp4` are written. Files at
+the top of an archive belong to the video that the archive is named after. If one member is hostile (a path that leads
+elsewhere, a link, a device, a clash of names, a bomb), the archive is refused and none of its files stay.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ log = logging.getLogger(__name__)
 
 _SUFFIX = re.compile(r"\.(zip|tar|tar\.gz|tgz)$", re.IGNORECASE)
 _CHUNK_BYTES = 1 << 20
-# A tar header (long name, pax record) is read at once: this bounds the memory that one can claim.
+# A tar header (long name, pax record) is read at once: this limits the memory that it can claim.
 _MAX_HEADER_BYTES = 16 << 20
 # Below this size, a ratio says nothing: an empty mask repeated over a short video compresses very well.
 _RATIO_FREE_BYTES = 256 << 20
@@ -60,12 +59,12 @@ class _Member(NamedTuple):
 
 
 def is_archive(name: str) -> bool:
-    """Whether a file name ends like an archive that can be unpacked here: .zip, .tar, .tar.gz, .tgz."""
+    """Return True for a file name of an archive that can be unpacked here: .zip, .tar, .tar.gz, .tgz."""
     return _SUFFIX.search(name) is not None
 
 
 def archive_stem(name: str) -> str:
-    """The file name without its folders and without the archive's suffix.
+    """Return the file name without its folders and without the archive's suffix.
 
     >>> archive_stem("videos/video_001.tar.gz")
     'video_001'
@@ -76,8 +75,8 @@ def archive_stem(name: str) -> str:
 def unpack_release(archive: Path, target: Path, *, name: str) -> None:
     """Unpack the release files of `archive` to `target`/<video_id>/, all or nothing, once.
 
-    `name` is the archive's name where it came from (a cached file has none); its suffix tells the format. A
-    `target` that exists is complete and stays as it is. Raises SourceError naming archive, member and reason.
+    `name` is the archive's original name (a cached file has none); its suffix gives the format. An existing `target` is
+    complete and stays unchanged. Raises SourceError naming archive, member and reason.
     """
     if target.is_dir():
         return
@@ -118,12 +117,12 @@ def _zip_members(archive: Path) -> Generator[_Member, None, None]:
                 special = "a symbolic link"
             elif kind not in (0, stat.S_IFREG, stat.S_IFDIR):
                 special = "a device, pipe or socket"
-            # filename ends at a NUL byte, orig_filename does not: the check must see what was written.
+            # filename ends at a NUL byte, orig_filename does not: the check must see the original.
             yield _Member(info.orig_filename, info.file_size, info.is_dir(), special, partial(package.open, info))
 
 
 class _BoundedReader:
-    """A stream that reads bounded pieces only: tarfile itself would read a header of any claimed size."""
+    """A stream that reads only bounded pieces: tarfile itself would read a header of any claimed size."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
@@ -158,7 +157,7 @@ def _tar_members(archive: Path) -> Generator[_Member, None, None]:
 
 @dataclass
 class _Unpacker:
-    """Checks the members of one archive in their order and writes those that belong to a release."""
+    """Checks the members of one archive in order and writes those of a release."""
 
     archive: str
     folder: Path

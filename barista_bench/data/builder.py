@@ -51,7 +51,7 @@ _SPLIT_ORDER = ("train", "validation", "dev", "test")
 
 @dataclass
 class BenchmarkConfig(datasets.BuilderConfig):
-    """Settings of one config, as in `build`; `sampling` and `options` are of this task alone."""
+    """Settings of one config, as in `build`; `sampling` and `options` apply only to this task."""
 
     source: str | None = None
     videos: str | None = None
@@ -62,7 +62,7 @@ class BenchmarkConfig(datasets.BuilderConfig):
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def create_config_id(self, config_kwargs: dict[str, Any], custom_features: datasets.Features | None = None) -> str:
-        """The name of the cache entry, as in `datasets`; a release whose files have changed gets another one."""
+        """Return the name of the cache entry, as in `datasets`; a release with changed files gets a new name."""
         inputs = [Path(path) for path in (self.source, self.videos, self.split_file) if path]
         if inputs:
             files = ((top, path) for top in inputs for path in [top, *sorted(top.rglob("*"))] if path.is_file())
@@ -76,7 +76,7 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):
     """All configs of the benchmark that the dataset is named after.
 
     Work is divided by video (`num_proc`, streaming); the number of parts changes no row. `origin` is opened and `plan`
-    sampled on first use, unless they are set before. After `download_and_prepare`, `lost` lists the examples whose
+    sampled on first use, unless you set them first. After `download_and_prepare`, `lost` lists the examples whose
     frames could not be made, in the order of the plan: they are in no split.
     """
 
@@ -125,7 +125,7 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):
         return []
 
     def download_and_prepare(self, *args: object, **kwargs: object) -> None:
-        """Prepare the rows as `datasets` does; with `num_proc` on several processes. Fills `lost`."""
+        """Prepare the rows as `datasets` does; with `num_proc` in several processes. Fills `lost`."""
         with TemporaryDirectory() as notes:
             self._notes = Path(notes)
             try:
@@ -170,7 +170,7 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):
         return enumerate(self.cluster.map(table, video_ids) if self.cluster else map(table, video_ids))
 
     def _task_tables(self, parts: list[Part]) -> Iterator[pa.Table]:
-        """Tables of one row each: a row with its pictures is megabytes."""
+        """Yield tables of one row each: a row with its pictures is megabytes."""
         lost: list[LostExample] = []
         plan, features, wanted_parts = self.plan, self.info.features, set(parts)
         schema = features.arrow_schema  # made of the features again each time it is named
@@ -192,7 +192,7 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):
 
 
 def group_by_video(examples: Iterable[tuple[int, Example]]) -> list[VideoExamples]:
-    """(Position, example) pairs in the order of video ids, not of the sample, so that parts made apart fit together."""
+    """Return (position, example) pairs in the order of video ids, not of the sample, so that parts can be joined."""
     groups: dict[str, list[tuple[int, Example]]] = {}
     for position, example in examples:
         groups.setdefault(example.video_id, []).append((position, example))
@@ -202,7 +202,7 @@ def group_by_video(examples: Iterable[tuple[int, Example]]) -> list[VideoExample
 def render_video(
     video_path: Callable[[str], Path], task: Task, mode: FramesMode, jpeg_quality: int, video: VideoExamples
 ) -> Iterator[dict[str, Any] | LostExample]:
-    """The rows of a video's examples with their media, in order of frames. `video_path`: from its id to its file."""
+    """Yield the rows of a video's examples with their media, in order of frames. `video_path`: video id -> file."""
     video_id, examples = video
     try:
         yield from _rows(video_path(video_id), task, examples, mode, jpeg_quality)
@@ -213,7 +213,7 @@ def render_video(
 def _rows(
     path: Path, task: Task, examples: Sequence[tuple[int, Example]], mode: FramesMode, jpeg_quality: int
 ) -> Iterator[dict[str, Any] | LostExample]:
-    """The rows of one walk through the video: examples in order of their frames, a few at a time."""
+    """Yield the rows of one pass over the video: examples in order of their frames, a few at a time."""
     sha256 = video_sha256(path)
     ordered = iter(sorted(examples, key=lambda item: (item[1].frames[0].frame_index, item[0])))
     with open_reader(path) as reader:
@@ -240,8 +240,11 @@ def _rows(
 
 
 def _decode_ahead(reader: FrameReader, examples: Sequence[Example]) -> dict[int, NDArray[np.uint8]]:
-    """The frames of a batch by index; nothing where they are too many to hold, or one of them cannot be decoded, so
-    that each example is tried alone."""
+    """Return the frames of a batch by index.
+
+    Returns no frames if they are too many to hold, or if one cannot be decoded, so that each example is tried
+    separately.
+    """
     wanted = sorted({frame.frame_index for example in examples for frame in example.frames})
     if len(wanted) * _frame_bytes(reader) > BATCH_BYTES:
         return {}

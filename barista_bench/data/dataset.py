@@ -1,4 +1,4 @@
-"""Examples of a built config with their media, whichever way it holds them."""
+"""Examples of a built config with their media, in any form."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ ROWS_AT_ONCE = 1000
 
 @dataclass(frozen=True, slots=True)
 class LoadedExample:
-    """One example with its media, not decoded yet. `media_digest` identifies their content without decoding them."""
+    """One example with its media, not yet decoded. `media_digest` identifies their content without decoding."""
 
     example: Example
     media: LinkedMedia | tuple[bytes, ...]
@@ -51,15 +51,15 @@ class LoadedExample:
     def images(
         self, task: Task, store: FrameStore | None = None, clock: StageClock | None = None
     ) -> tuple[Image.Image, ...]:
-        """The images that the model sees, as RGB images of the caller's own.
+        """Return the images that the model sees, as RGB images that the caller may change.
 
         Args:
-            store: keeps decoded frames for other examples; its clock takes the time of `decode`. None decodes all.
-            clock: takes the time of `prepare`: what the task makes of the frames. Stored images are ready as they are.
+            store: caches decoded frames for other examples; its clock measures `decode`. None decodes all.
+            clock: measures `prepare`, in which the task makes images from frames. Stored images are ready.
 
         Raises:
-            DataError: a frame or an image cannot be decoded, or the video is not the one that the dataset names.
-            TaskError: the task cannot make images of them.
+            DataError: a frame or an image cannot be decoded, or the video is not the video in the dataset.
+            TaskError: the task cannot make images from them.
         """
         store = store or FrameStore(max_bytes=0)
         clock = clock or StageClock()
@@ -72,7 +72,7 @@ class LoadedExample:
             return task.displayed_images(self.example, images)
 
     def pictures(self, task: Task, store: FrameStore, clock: StageClock) -> Pictures:
-        """The images that the model sees, for models that send files on: stored ones are not decoded.
+        """Return the images that the model sees, for models that send files on: stored images are not decoded.
 
         Raises:
             DataError: as `images`.
@@ -97,9 +97,9 @@ class LoadedExample:
 
 
 class Pictures(NamedTuple):
-    """Pictures of a request; `files` holds each as JPEG or PNG where it is shown as a frozen set stores it, else None.
+    """Pictures of a request. `files` has each as JPEG or PNG if it is shown as a frozen set stores it, else None.
 
-    Those with a file are decoded when their pixels are looked at.
+    Pictures with a file are decoded when their pixels are accessed.
     """
 
     images: tuple[Image.Image, ...]
@@ -108,13 +108,13 @@ class Pictures(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LinkedMedia:
-    """Frames of a video file, and the SHA-256 that the file must have."""
+    """Frames of a video file, and the required SHA-256 of the file."""
 
     lazy: LazyFrames
     sha256: str
 
     def frames(self, store: FrameStore, video_id: str) -> list[NDArray[np.uint8]]:
-        """Read-only uint8 RGB frames, each (height, width, 3). Raises DataError, see `LoadedExample.images`."""
+        """Return read-only uint8 RGB frames, each (height, width, 3). Raises DataError, see `LoadedExample.images`."""
         path = Path(self.lazy.path)
         with store.clock("decode"):
             sha256 = video_sha256(path)
@@ -127,9 +127,9 @@ class LinkedMedia:
 
 
 class ExampleSet(ABC):
-    """Examples with their media. `content_hash` is the SHA-256 of their frozen lines, `split` the one asked for.
+    """Examples with their media. `content_hash` is the SHA-256 of their frozen lines, `split` the selected split.
 
-    `is_linked` says whether the media are frames of video files, or else stored pictures.
+    `is_linked`: True if the media are frames of video files, False for stored pictures.
     """
 
     is_linked = True
@@ -150,13 +150,13 @@ class ExampleSet(ABC):
 
     @abstractmethod
     def __getitem__(self, index: int) -> LoadedExample:
-        """The example at `index` of `examples`; its media are read, not decoded."""
+        """Return the example at `index` of `examples`; its media are read, not decoded."""
 
     def media_digest(self, index: int, *, linked: bool) -> str:
-        """`LoadedExample.media_digest` of the example in a linked set, or in a frozen one.
+        """Return `LoadedExample.media_digest` of the example in a linked set, or in a frozen set.
 
         Raises:
-            DataError: its media cannot be read, or this set is linked and the other one is not.
+            DataError: its media cannot be read, or this set is linked and the other is not.
         """
         if linked == self.is_linked:
             return self[index].media_digest
@@ -170,7 +170,7 @@ class ExampleSet(ABC):
         return self.video_hashes()
 
     def frame_times(self, index: int, task: Task) -> FrameTimes | None:
-        """The times of the example's images: as the example says, else as its media do; None if neither does.
+        """Return the times of the example's images: from the example, else from its media; None if neither has times.
 
         Raises:
             DataError: its media cannot be read.
@@ -184,11 +184,11 @@ class ExampleSet(ABC):
 
     @abstractmethod
     def _media_times(self, index: int) -> FrameTimes | None:
-        """The times of the example's frames, as its media say."""
+        """Return the times of the example's frames, from its media."""
 
     @abstractmethod
     def video_hashes(self) -> dict[str, str]:
-        """SHA-256 of the examples' videos, by id. Raises DataError where a video is missing."""
+        """Return the SHA-256 of the examples' videos, by id. Raises DataError if a video is missing."""
 
 
 def open_examples(
@@ -201,18 +201,18 @@ def open_examples(
     limit: int | None = None,
     fetch: bool = True,
 ) -> ExampleSet:
-    """The examples of a dataset.
+    """Open the examples of a dataset.
 
     Args:
         data: a folder made by `build`, the name in the `datasets` cache (`barista`), a Hub dataset id, or a frozen
             JSONL file (ours or the release's), which needs `root`.
         benchmark: the benchmark's name.
         config: the config's name.
-        split: such as `train` or `test`, or `all` for every one (what the published numbers use).
-        root: folder of the videos of a frozen file or a linked set; None takes the one recorded by `build`.
-        limit: only the first so many examples, in the frozen order.
-        fetch: whether the Hub may be asked for `data`, and a folder that `build` did not make be searched: not where
-            a run folder names it, which may be a stranger's.
+        split: such as `train` or `test`, or `all` for all splits (used for the published scores).
+        root: folder of the videos of a frozen file or a linked set; None uses the folder recorded by `build`.
+        limit: only the first examples, in the frozen order.
+        fetch: True allows a request to the Hub for `data`, and a search in a folder that `build` did not make. Use
+            False if `data` comes from a run folder, which may be untrusted.
 
     Raises:
         DataError, ConfigError: there is no such dataset, config or split.
@@ -223,10 +223,10 @@ def open_examples(
 
 
 def config_names(data: str | Path) -> tuple[str, ...]:
-    """The configs that a dataset has.
+    """Return the configs of a dataset.
 
     Raises:
-        ConfigError: `data` is a file, which holds one task.
+        ConfigError: `data` is a file, which has one task.
         DataError: there is no such dataset.
     """
     import datasets
@@ -243,7 +243,7 @@ def config_names(data: str | Path) -> tuple[str, ...]:
 class FrozenExamples(ExampleSet):
     """Examples of a frozen JSONL file; their frames are decoded from the videos below `root`.
 
-    Without `root` they can be scored, but not asked.
+    Without `root` you can score them, but not run a model.
     """
 
     def __init__(
@@ -319,7 +319,7 @@ class BuiltExamples(ExampleSet):
         return LoadedExample(example, media, hashlib.sha256(json.dumps(digests).encode()).hexdigest())
 
     def _media_times(self, index: int) -> FrameTimes | None:
-        if "frame_seconds" not in self._rows.columns.column_names:  # somebody else made the set
+        if "frame_seconds" not in self._rows.columns.column_names:  # another program made the set
             return None
         example, seconds = self.examples[index], self._rows.columns["frame_seconds"][index].as_py()
         if seconds is None:
@@ -336,7 +336,7 @@ class BuiltExamples(ExampleSet):
 
 
 def _examples(data: str | Path, columns: pa.Table, task_key: tuple[str, str]) -> Iterator[Example]:
-    """Rows as examples of a benchmark and its task (`task_key`); no row is trusted before it is checked.
+    """Return rows as examples of a benchmark and its task (`task_key`); every row is checked.
 
     Raises:
         DataError: a row is broken, or of another benchmark or task.
@@ -360,7 +360,7 @@ def _examples(data: str | Path, columns: pa.Table, task_key: tuple[str, str]) ->
 
 
 def _json_rows(data: str | Path, columns: pa.Table) -> Iterator[dict[str, Any]]:
-    """The columns of each row that make an example. Raises DataError where a row holds what JSON does not."""
+    """Return the columns of each row that make an example. Raises DataError for values that JSON does not have."""
     example_columns = columns.select([name for name in columns.column_names if name in EXAMPLE_COLUMNS])
     texts: Texts = {}
     rows_before = 0
@@ -378,7 +378,7 @@ def _json_rows(data: str | Path, columns: pa.Table) -> Iterator[dict[str, Any]]:
 
 
 def _name_in(batch: pa.RecordBatch, number: int) -> object:
-    """The id of a broken row, as far as it can be read."""
+    """Return the id of a broken row, if it can be read."""
     try:
         return batch.column("example_id")[number].as_py()
     except (KeyError, ValueError):
@@ -390,7 +390,7 @@ def _broken_row(data: str | Path, number: int, name: object, error: Exception) -
 
 
 def _lazy_frames(frames: object, example: Example, root: str) -> LazyFrames:
-    """The frames that a row of a linked set names."""
+    """Return the frames that a row of a linked set names."""
     indices = frames.get("indices") if isinstance(frames, dict) else None
     if not isinstance(frames, dict) or set(frames) != {"video", "indices"} or not isinstance(frames["video"], str):
         raise DataError(f"{example.example_id}: frames is not a video with indices. Remedy: build the dataset again")
@@ -400,18 +400,18 @@ def _lazy_frames(frames: object, example: Example, root: str) -> LazyFrames:
 
 
 def _with_linked_media(example: Example, lazy: LazyFrames, sha256: str) -> LoadedExample:
-    """An example of a linked set."""
+    """Return an example of a linked set."""
     return LoadedExample(example, LinkedMedia(lazy, sha256), _linked_digest(sha256, lazy.indices, example))
 
 
 def _linked_digest(sha256: str, indices: Sequence[int], example: Example) -> str:
-    """The digest of pixels that depend on the video's bytes, the frame indices, and the inputs drawn."""
+    """Return the digest of pixels that depend on the video's bytes, the frame indices, and the drawn inputs."""
     identity = [sha256, list(indices), example.inputs]
     return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
 
 
 def recorded_root(data: str | Path) -> Path | None:
-    """The folder of the videos that a folder of linked frames was built from. Raises DataError for another folder."""
+    """Return the folder of the videos from which linked frames were built. Raises DataError for another folder."""
     recorded = read_manifest(data).get("data_root")
     if not isinstance(recorded, str) or "\0" in recorded:
         return None

@@ -1,9 +1,9 @@
-"""The cache of `datasets`: what lies in it under which name, and `datasets` called without its bars.
+"""The cache of `datasets`: its names and entries, and `datasets` without progress bars.
 
-Entries that `build` made are told apart by content: `load_dataset(benchmark, config, entry=ID)` finds one, with or
-without this package. The plain name, `load_dataset(benchmark, config)`, is a link to the one built last. Nothing else
-lies under it: of several folders `datasets` takes the one changed last, and `map` over older rows, which keeps its
-results beside them, would change theirs.
+Entries that `build` made are identified by content: `load_dataset(benchmark, config, entry=ID)` finds an entry, with or
+without this package. The plain name, `load_dataset(benchmark, config)`, is a link to the last built entry. No other
+data is stored under the plain name. Of several folders `datasets` would take the last changed, and `map` over older
+rows saves its results beside them, so it would change the rows.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _CACHED_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?")
 
 
 def refuse_unknown_name(data: str | Path) -> None:
-    """Refuse, without asking the Hub, a name that is not a folder, no `org/name` and not in the `datasets` cache.
+    """Refuse, without a request to the Hub, a name that is no folder, no `org/name` and not in the `datasets` cache.
 
     Raises:
-        DataError: names the cache that was looked into.
+        DataError: names the searched cache.
     """
     import datasets
 
@@ -48,13 +48,13 @@ def refuse_unknown_name(data: str | Path) -> None:
 
 
 def refuse_uncached_name(name: str) -> None:
-    """Raise ValueError for what is no name under which the `datasets` cache keeps a set, such as a path."""
+    """Raise ValueError for a name that cannot be in the `datasets` cache, such as a path."""
     if not _CACHED_NAME.fullmatch(name):
         raise ValueError("no dataset that `build` wrote, and no name in the cache")
 
 
 def load_cached(name: str, config: str) -> datasets.DatasetDict:
-    """A config of a set in the `datasets` cache. The Hub is not asked. Raises ValueError where it is not there."""
+    """Load a config of a set in the `datasets` cache, without the Hub. Raises ValueError if it is not there."""
     from datasets.packaged_modules.cache.cache import Cache
 
     last = name.rpartition("/")[2]
@@ -65,7 +65,7 @@ def load_cached(name: str, config: str) -> datasets.DatasetDict:
 
 @contextmanager
 def reading_datasets(problem: str, remedy: str) -> Iterator[None]:
-    """Run `datasets` without its bars; where it finds no dataset, raise a DataError that begins with `problem`."""
+    """Run `datasets` without its bars; if it finds no dataset, raise a DataError that begins with `problem`."""
     import datasets
 
     try:
@@ -78,7 +78,7 @@ def reading_datasets(problem: str, remedy: str) -> Iterator[None]:
 
 @contextmanager
 def quiet_datasets() -> Iterator[None]:
-    """Keep `datasets` from drawing a bar for every split, shard and cast: ours is one a config."""
+    """Keep `datasets` from drawing a bar for every split, shard and cast: we draw one per config."""
     import datasets
 
     had_bars = not datasets.are_progress_bars_disabled()
@@ -91,7 +91,7 @@ def quiet_datasets() -> Iterator[None]:
 
 
 def warn_of_other_entries(benchmark: str, configs: Sequence[str]) -> None:
-    """Log what the plain names of configs mean now, where the cache holds more than one entry: in full of the first."""
+    """Log the present meaning of the configs' plain names if the cache has several entries, in full for the first."""
     messages = {config: message for config in configs if (message := _other_entries(benchmark, config))}
     if messages:
         first, *more = messages
@@ -120,7 +120,7 @@ def _other_entries(benchmark: str, config: str) -> str | None:
 
 
 def link_plain_name(folder: Path, config: str) -> None:
-    """Put a config's plain name on a prepared entry, which lies at `<cache>/<benchmark>/<id>/<version>/<entry>`."""
+    """Link a config's plain name to a prepared entry at `<cache>/<benchmark>/<id>/<version>/<entry>`."""
     for path in (folder, folder / CACHE_INFO):
         os.utime(path)
     plain_folder = folder.parents[2] / config

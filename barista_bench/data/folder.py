@@ -75,29 +75,29 @@ def build(
     """Make the dataset folder `out` from a release, and with `cache` the entry that `load_dataset(benchmark)` finds.
 
     Args:
-        source: data root, or a Hub dataset id such as `ramblr/BARISTA`; of other benchmarks the folder of their
+        source: data root, or a Hub dataset id such as `ramblr/BARISTA`; for other benchmarks the folder of their
             annotations.
-        out: folder to write; an earlier one is replaced, unless it holds anything else. None: the benchmark's name.
-        benchmark: whose release it is.
-        videos: folder of the media of other benchmarks, where they do not lie below `source`.
+        out: folder to write; replaces an earlier dataset, but no folder with other files. None: the benchmark's name.
+        benchmark: the benchmark of the release.
+        videos: folder of the media of other benchmarks, if they are not below `source`.
         configs: tasks and graph tables to write; None for all.
         frames: `frozen` (pixels stored) or `linked` (pixels decoded from the videos on access).
-        sampling: overrides of the published sampling: `{"limit": 50}` for every task that reads the name,
-            `{"relations": {"frame_step": 100}}` for one.
+        sampling: overrides of the published sampling: `{"limit": 50}` for every task with this setting, `{"relations":
+            {"frame_step": 100}}` for one.
         split_file: JSON with the video ids of `train` and `test`.
         revision: commit of a Hub dataset.
         jpeg_quality: of frozen frames.
-        cache: also prepare the `datasets` cache, so that loading works from any folder. What was built before keeps its
-            entry there (`data/rows.py`).
+        cache: also prepare the `datasets` cache, so that you can load the set from any folder. Earlier builds stay in
+            the cache as separate entries (`data/rows.py`).
         strict: stop at the first error in the release.
-        dry_run: sample the examples and count them, but touch no video and write nothing.
-        num_proc: processes that read annotations, and then encode frames; what is written does not depend on them.
-        cluster: address of a Ray cluster whose nodes do so instead, see `RayCluster`.
-        options: of tasks, each getting those that it has: `{"protocol": "paper"}`, or `{"relations": {...}}` for one.
+        dry_run: sample the examples and count them, but open no video and write no file.
+        num_proc: processes that read annotations, and then encode frames; they do not change the output.
+        cluster: address of a Ray cluster whose nodes do this work, see `RayCluster`.
+        options: of tasks, each using its known options: `{"protocol": "paper"}`, or `{"relations": {...}}` for one.
         progress: show progress bars.
-        layout: `ours`, or `release`: frozen lines as the benchmark's own harness reads them, without pictures; `out`
-            is then a new folder.
-        prompts: whose wording the sentences have that the release freezes with some tasks; None for ours.
+        layout: `ours`, or `release`: frozen lines for the benchmark's harness, without pictures; `out` is then a new
+            folder.
+        prompts: wording of the sentences that the release freezes with some tasks; None for ours.
 
     Raises:
         DataError, SourceError, ConfigError: the release, the source or a setting cannot be used.
@@ -138,7 +138,7 @@ def build(
             result = _result(origin, plans, out, built_configs, work.empty, work.lost_videos, protocol)
             write_card(folder, result, infos, frames)
             write_manifest(folder, result, frames, origin.media)
-            # Linked videos stay on this machine; tables alone are no benchmark.
+            # Linked videos stay on this machine, and tables without tasks are not a benchmark.
             if frames == "frozen" and any(config.content_hash for config in built_configs):
                 write_hub_files(folder, result)
     if cache:
@@ -171,7 +171,7 @@ def _plans(
     options: Sequence[Mapping[str, object]],
     prompts: str | Path | None,
 ) -> Plans:
-    """The examples of all chosen tasks, and the split."""
+    """Return the examples of all chosen tasks, and the split."""
     sampled_tasks = []
     for (name, changes), values in zip(overrides.items(), options, strict=True):
         texts = None if prompts is None else read_wording(origin.benchmark.name, name, prompts)
@@ -192,7 +192,7 @@ def _result(
     lost_videos: Sequence[str],
     protocol: str,
 ) -> BuiltDataset:
-    if not configs or (plans.by_task and not any(config.content_hash for config in configs)):  # tables alone are left
+    if not configs or (plans.by_task and not any(config.content_hash for config in configs)):  # only tables are left
         reason = next((reason for name, reason in empty.items() if name in plans.by_task), next(iter(empty.values())))
         if plans.by_task or len(empty) == 1:
             raise reason
@@ -209,7 +209,7 @@ def _result(
 
 @dataclasses.dataclass(slots=True)
 class _Work:
-    """The state that the building of all configs shares."""
+    """The shared state of building all configs."""
 
     origin: Origin
     plans: Plans
@@ -231,11 +231,11 @@ class _Work:
 
     @property
     def lost_videos(self) -> list[str]:
-        """Ids of the videos that cannot be used, or of which every example was lost."""
+        """Return ids of the videos that cannot be used, or whose examples were all lost."""
         return [*self.plans.lost_videos, *(video_id for video_id, is_made in self._has_rows.items() if not is_made)]
 
     def make(self, name: str, infos: DatasetInfosDict) -> BuiltConfig | None:
-        """Prepare and export one config; None, and a reason in `empty`, where it has no row."""
+        """Prepare and export one config; None, with a reason in `empty`, if it has no row."""
         builder = self._entry_builder(name)
         rows = _export(builder, self.folder / name)
         lost_ids = {example.example_id for example in builder.lost}
@@ -260,7 +260,7 @@ class _Work:
         return dataclasses.replace(described, rows=rows, lost=lost, skipped=skipped)
 
     def _without_roots(self, text: str) -> str:
-        """The text without the release's folders, however written; the longest first, as one may hold another."""
+        """Remove the release's folders, in any spelling, from the text, longest first, since it may contain another."""
         names = {str(path) for root in self.origin.roots for path in (root, root.absolute(), root.resolve())}
         for root in sorted(names, key=len, reverse=True):
             text = re.sub(rf"(?<![\w./-]){re.escape(root)}{os.sep}", "", text)
@@ -319,7 +319,7 @@ def _describe(plan: Plan) -> BuiltConfig:
 
 
 def _prepare(builder: BenchmarkBuilder, num_proc: int) -> None:
-    """Prepare the cache entry. Lost examples are part of what was made, so they are kept beside it."""
+    """Prepare the cache entry. The list of lost examples is saved beside it."""
     with forked_workers():
         builder.download_and_prepare(num_proc=num_proc if num_proc > 1 else None)
     # A split that lost all its examples: `datasets` writes it, but cannot read it.
@@ -335,9 +335,11 @@ def _prepare(builder: BenchmarkBuilder, num_proc: int) -> None:
 
 
 def _export(builder: BenchmarkBuilder, folder: Path) -> dict[str, int]:
-    """Write Parquet shards, named as the Hub names them; graph tables get a shard a video, so that one can be fetched.
+    """Write Parquet shards with the Hub's names.
 
-    Shards are what workers and processes of a reader divide among them.
+    Graph tables get one shard per video, so that you can fetch one video.
+
+    The workers and processes of a reader divide the shards.
     """
     folder.mkdir()
     rows = {}
@@ -355,7 +357,7 @@ def _export(builder: BenchmarkBuilder, folder: Path) -> dict[str, int]:
 
 
 def _shards(dataset: datasets.Dataset) -> list[datasets.Dataset]:
-    """Contiguous pieces of `MAX_SHARD_BYTES` at the most; `FEWEST_SHARDS`, or one a row in a split of fewer rows."""
+    """Return contiguous pieces of at most `MAX_SHARD_BYTES`; `FEWEST_SHARDS`, or one per row for fewer rows."""
     count = max(min(FEWEST_SHARDS, len(dataset)), math.ceil(dataset.data.nbytes / MAX_SHARD_BYTES))
     while True:
         shards = [dataset.shard(count, index) for index in range(count)]
@@ -365,7 +367,7 @@ def _shards(dataset: datasets.Dataset) -> list[datasets.Dataset]:
 
 
 def _info(builder: BenchmarkBuilder, folder: Path) -> datasets.DatasetInfo:
-    """The card's entry for a config. Sizes are those of the files: `datasets` counts bytes by parts of the work."""
+    """Return the card's entry for a config. Sizes are file sizes: `datasets` counts bytes by parts of the work."""
     info = builder.info.copy()
     splits = info.splits or {}
     for name, split in splits.items():

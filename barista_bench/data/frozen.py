@@ -1,10 +1,10 @@
-"""Frozen examples as JSONL, one example a line, keys sorted: in our layout, or in the release's.
+"""Frozen examples as JSONL, one example per line, keys sorted: in our layout, or in the release's.
 
     {example_id, task_name, label, frames: [{video_id, frame_index, mp4_path}], metadata, task_data}
 
-In ours `task_data` holds `inputs`, `target` and `evidence`, and the line names the task's version. In the release's it
-holds each task's own fields; such lines are read as they are, and written with `build --layout release`. `mp4_path` is
-written relative to the data root, so that the same examples have the same bytes in every folder; it is never read.
+In our layout `task_data` has `inputs`, `target` and `evidence`, and the line has the task's version. In the release's
+layout it has each task's fields; such lines are read unchanged, and written with `build --layout release`. `mp4_path`
+is written relative to the data root, so that the same examples have the same bytes in every folder; it is never read.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ UNRELEASED_FIELDS = {
 
 
 def frozen_line(example: Example) -> str:
-    """One example as one line of JSON in our layout, without the line end."""
+    """Return one example as one line of JSON in our layout, without the line end."""
     benchmark, task = get_benchmark(example.benchmark), task_class(example.benchmark, example.task)
     record = {
         "example_id": example.example_id,
@@ -54,10 +54,10 @@ def frozen_line(example: Example) -> str:
 
 
 def released_line(example: Example, question: str | None = None) -> str:
-    """One example as the benchmark's own release freezes it, without the line end.
+    """Return one example in the format of the benchmark's release, without the line end.
 
     Args:
-        question: the sentence that the release freezes with some tasks, for examples that hold none.
+        question: the sentence that the release freezes with some tasks, for examples without it.
 
     Raises:
         ConfigError: the benchmark's release freezes no examples.
@@ -73,10 +73,10 @@ def _released_format(owner: Example | Task) -> FrozenFormat:
 
 
 def content_hash(examples: Iterable[Example]) -> str:
-    """SHA-256 over what is asked and what is true: the identity of a set, in whatever order, splits or layout it is.
+    """Return the SHA-256 of questions and references: the identity of a set, in any order, split or layout.
 
-    A benchmark whose release freezes examples says what that is (`FrozenFormat.identity`); of the others it is all
-    of the frozen line.
+    If the benchmark's release freezes examples, `FrozenFormat.identity` selects the hashed fields; for other benchmarks
+    the complete frozen line is hashed.
     """
     return lines_sha256(sorted(_identity(example) for example in examples))
 
@@ -88,7 +88,7 @@ def _identity(example: Example) -> str:
 
 
 def lines_sha256(lines: Iterable[str]) -> str:
-    """SHA-256 of texts, each ended by a line break."""
+    """Return the SHA-256 of texts, each ended by a line break."""
     digest = hashlib.sha256()
     for line in lines:
         digest.update(line.encode() + b"\n")
@@ -105,10 +105,10 @@ def refuse_other_version(version: object, task: type[Task]) -> None:
 
 
 def refuse_unusable(examples: Sequence[Example], where: str) -> None:
-    """Raise DataError for examples that no set can hold, since files of others may say anything.
+    """Raise DataError for examples that no set can hold, since files from others are untrusted.
 
     Args:
-        where: what messages begin with.
+        where: beginning of messages.
     """
     for example in examples:
         name, split, count = example.example_id, example.metadata.get("split"), len(example.frames)
@@ -133,13 +133,13 @@ def write_frozen(examples: Iterable[Example], path: str | Path) -> None:
 
 
 def write_released(task: Task, sampling: Sampling, examples: Iterable[Example], folder: Path) -> None:
-    """Write a set as the benchmark's own harness reads it; no video is touched, since that harness decodes frames.
+    """Write a set for the benchmark's harness. No video is opened, since that harness decodes frames.
 
         <folder>/<task_name>.jsonl          the frozen lines, in the order sampled
-        <folder>/<task_name>.config.json    task_params, shuffle_seed and limit that they were sampled with
+        <folder>/<task_name>.config.json    their task_params, shuffle_seed and limit
 
     Raises:
-        ConfigError: the benchmark's release freezes no examples, or has no parameter for something in the sampling.
+        ConfigError: the benchmark's release freezes no examples, or lacks a parameter of the sampling.
     """
     config = {
         "task": task.upstream_name,
@@ -155,23 +155,23 @@ def write_released(task: Task, sampling: Sampling, examples: Iterable[Example], 
 
 
 def read_frozen(path: str | Path, benchmark: str = "barista", *, root: str | Path | None = None) -> Iterator[Example]:
-    """Examples of a frozen file, in its order: ours, or one of the release itself.
+    """Read the examples of a frozen file, in order: our file, or the release's.
 
     Args:
         path: JSONL file.
-        benchmark: whose examples they are.
-        root: the release, for what a released line leaves out (masks, frame sizes); see
+        benchmark: the benchmark of the examples.
+        root: the release, for data that a released line omits (masks, frame sizes); see
             `benchmarks/barista/frozen_line_reader.py`.
 
     Raises:
-        DataError: lines are no examples of a known task, ids repeat or tasks are mixed; names the file, every line
-            and what is wrong with it.
+        DataError: lines are not examples of a known task, ids repeat or tasks are mixed; names the file, every line and
+            its fault.
     """
     path, release = Path(path), ReleaseRoot(Path(root) if root is not None else None)
     records = list(read_json_lines(path, MAX_LINE, _json_object, what="no frozen example", remedy="freeze again"))
     examples: dict[int, Example] = {}
     problems: dict[str, list[int]] = defaultdict(list)
-    # A released line may need its video's annotations: those of one video are read together, since only few are kept.
+    # A released line may need its video's annotations: lines of one video are read together, since the cache is small.
     for number, record in sorted(records, key=lambda item: _first_video(item[1])):
         try:
             examples[number] = _example(record, benchmark, release)
@@ -194,10 +194,10 @@ def read_frozen(path: str | Path, benchmark: str = "barista", *, root: str | Pat
 
 
 def refuse_lines(path: Path, problems: Mapping[str, Sequence[int]]) -> None:
-    """Raise DataError where there are problems, by what is wrong: every line is named, in the order of the lines.
+    """Raise DataError if there are problems, grouped by fault: every line is named, in the order of the lines.
 
     Args:
-        problems: what is wrong, remedy included, to the numbers of the lines, counted from 1.
+        problems: fault, remedy included -> the numbers of the lines, counted from 1.
     """
     if problems:
         listed = sorted((sorted(numbers), what) for what, numbers in problems.items())
@@ -206,7 +206,7 @@ def refuse_lines(path: Path, problems: Mapping[str, Sequence[int]]) -> None:
 
 
 def number_ranges(numbers: Sequence[int]) -> str:
-    """Sorted whole numbers in short.
+    """Write sorted integers in short form.
 
     >>> number_ranges([1, 2, 3, 7])
     '1-3, 7'
@@ -232,7 +232,7 @@ def _refuse_constant(name: str) -> None:
 
 
 def _first_video(record: dict[str, Any]) -> str:
-    """The sort key of lines before they are read; empty for what is not an example."""
+    """Return the sort key of lines before they are read; empty for a line that is not an example."""
     try:
         return str(record["frames"][0]["video_id"])
     except (KeyError, IndexError, TypeError):
@@ -241,7 +241,7 @@ def _first_video(record: dict[str, Any]) -> str:
 
 @cache
 def _fields(task: type[Task]) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """The names that a task's examples must have in inputs, target and metadata."""
+    """Return the required names in inputs, target and metadata of a task's examples."""
     features = task().features()
     return tuple(
         (column, tuple(name for name in features[column] if name not in UNRELEASED_FIELDS.get(column, ())))

@@ -1,4 +1,4 @@
-"""Files of a built folder that the Hub reads: its leaderboards, and the picture of its card."""
+"""Files of a built folder for the Hub: its leaderboards, and the picture of its card."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _PICTURE_WIDTH = 640
 def write_hub_files(folder: Path, built: BuiltDataset) -> None:
     """Write `eval.yaml`, `leaderboard.yaml` and the picture into a folder that has its rows and its manifest.
 
-    A leaderboard for each task, over all videos and over the test videos as far as there are any; and the same again
-    for models that were asked in the release's own wording, where that can be had.
+    Each task gets a leaderboard over all videos, and one over the test videos if there are any. Each is repeated for
+    models that run with the release's wording, if it is available.
     """
     benchmark = get_benchmark(built.benchmark)
     tasks = [config for config in built.configs if config.content_hash]

@@ -1,4 +1,4 @@
-"""A built folder's own description: `barista_bench.json` to programs, README.md (the dataset card) to people."""
+"""A built folder's description: `barista_bench.json` for programs, README.md (the dataset card) for people."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from barista_bench.scene_graph import Problem
 from barista_bench.scene_graph.terms import Terms
 from barista_bench.version import __version__
 
-if TYPE_CHECKING:  # `datasets` takes long to load, and whoever reads a manifest needs none of it
+if TYPE_CHECKING:  # `datasets` is slow to load, and reading a manifest does not need it
     from datasets.info import DatasetInfosDict
     from huggingface_hub import DatasetCard
 
@@ -72,7 +72,7 @@ class LostExample:
 
 @dataclass(frozen=True, slots=True)
 class BuiltConfig:
-    """One config of the folder. `content_hash` identifies the frozen examples (SHA-256), None for graph tables."""
+    """One config of the folder. `content_hash` identifies the frozen examples (SHA-256); None for graph tables."""
 
     name: str
     rows: Mapping[str, int]
@@ -88,9 +88,9 @@ class BuiltConfig:
 
 @dataclass(frozen=True, slots=True)
 class BuiltDataset:
-    """The output of `build`: `empty` are configs without a row, `problems` and `source` the release's.
+    """The output of `build`. `empty` are configs without a row; `problems` and `source` are the release's.
 
-    `lost_videos` are the ids of videos that cannot be used, or of which every example was lost.
+    `lost_videos` are the ids of videos that cannot be used, or whose examples were all lost.
     """
 
     folder: Path
@@ -104,7 +104,7 @@ class BuiltDataset:
 
 
 def write_manifest(folder: Path, built: BuiltDataset, frames: FramesMode, root: Path) -> None:
-    """Write the manifest, last of all files: its presence says that the folder is complete."""
+    """Write the manifest as the last file: it shows that the folder is complete."""
     counts = Counter(problem.severity for problem in built.problems)
     manifest = {
         "version": __version__,
@@ -120,7 +120,7 @@ def write_manifest(folder: Path, built: BuiltDataset, frames: FramesMode, root: 
 
 
 def read_manifest(folder: str | Path) -> dict[str, Any]:
-    """The manifest of a built folder. Raises DataError where it is none, or was not finished."""
+    """Read the manifest of a built folder. Raises DataError if the folder is not built, or not complete."""
     path = Path(folder) / MANIFEST
     remedy = "run `barista-bench build`"
     manifest = read_bounded_json(path, MAX_MANIFEST, what="no built dataset here", remedy=remedy)
@@ -135,7 +135,7 @@ class _ConfigRows(msgspec.Struct):
 
 
 def rows_of_configs(folder: str | Path) -> dict[str, dict[str, int]]:
-    """Rows by config and split, as the manifest counts them. Raises DataError, see `read_manifest`."""
+    """Return rows by config and split, as counted in the manifest. Raises DataError, see `read_manifest`."""
     try:
         configs = msgspec.convert(read_manifest(folder).get("configs"), list[_ConfigRows])
     except msgspec.ValidationError as error:
@@ -144,7 +144,7 @@ def rows_of_configs(folder: str | Path) -> dict[str, dict[str, int]]:
 
 
 def write_card(folder: Path, built: BuiltDataset, infos: DatasetInfosDict, frames: FramesMode) -> None:
-    """Write README.md of a built folder: what it holds, counted and hashed."""
+    """Write README.md of a built folder: its content, counted and hashed."""
     source = built.source
     origin = f"`{source['id']}` at `{source['sha']}`" if source["kind"] == "hub" else "a local release folder"
     rows = [
@@ -173,7 +173,7 @@ def write_card(folder: Path, built: BuiltDataset, infos: DatasetInfosDict, frame
 
 
 def published_card(name: str) -> DatasetCard:
-    """The card of a benchmark's published sets, from its tasks alone: `dataset_cards/<name>.md` holds its text."""
+    """Return the card of a benchmark's published sets, made only from its tasks and `dataset_cards/<name>.md`."""
     from datasets.info import DatasetInfo, DatasetInfosDict
 
     benchmark = get_benchmark(name)
@@ -201,12 +201,12 @@ def published_card(name: str) -> DatasetCard:
 
 
 def sampling_text(sampling: Mapping[str, Any]) -> str:
-    """The values that a set was sampled with, without those that leave all of something."""
+    """Return the values of a set's sampling, without values that apply no limit."""
     return ", ".join(f"{key}={value}" for key, value in sampling.items() if value is not None)
 
 
 def protocol_table(benchmark: Benchmark) -> str:
-    """Rules on which the release and the paper differ, for all tasks, as a Markdown table; empty without any."""
+    """Return the rules where release and paper differ, for all tasks, as a Markdown table; empty without any."""
     rows = [
         f"| `{task.name}` | {rule.rule} | {rule.release} | {rule.paper} | {rule.changes} |"
         for task in benchmark.tasks
@@ -226,10 +226,13 @@ def _card(
     terms: Terms | None = None,
     **values: str,
 ) -> DatasetCard:
-    """Metadata and body; `splits` are those of each config, `values` what is known of how it was made, `terms` those of
-    other data than the benchmark's own.
+    """Return metadata and body of a card.
 
-    Without a number of examples the size is that of the benchmark as published.
+    Args:
+        splits: of each config.
+        examples: their number; None gives the size of the published benchmark.
+        terms: of other data than the benchmark's.
+        values: known facts about how it was made.
     """
     from datasets.utils.metadata import MetadataConfigs
     from huggingface_hub import DatasetCard, DatasetCardData
@@ -274,7 +277,7 @@ def _card(
 
 
 def _about(benchmark: Benchmark) -> tuple[dict[str, Any], str, str]:
-    """A card's part on one benchmark: metadata, introduction, sections; of another package's, its description."""
+    """Return a card's part on one benchmark: metadata, introduction, sections; for a plug-in, its description."""
     about = resources.files(_CARDS).joinpath(f"about/{benchmark.name}.md")
     if not about.is_file():
         return {}, benchmark.description, ""

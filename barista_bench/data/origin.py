@@ -1,4 +1,4 @@
-"""The source of `build`: the opened release of one benchmark, whichever way it is laid out, and its split.
+"""The source of `build`: the opened release of one benchmark, in any layout, and its split.
 
 The videos of a scene graph are split 80/20 into train and test, stratified by preparation type (paper, section 3.3).
 """
@@ -41,8 +41,8 @@ SampledTasks = Sequence[tuple[Task, Sampling]]
 class Origin(ABC):
     """An opened release.
 
-    `roots` are the folders that nothing published may name, `media` the one that video files are named from, and
-    `identity` tells the card where the release came from, `terms` under which terms, if not the benchmark's.
+    `roots` are the folders whose names must not be published. Video files are named relative to `media`. `identity`
+    describes the release's source for the card, and `terms` its terms, if they differ from the benchmark's.
     """
 
     roots: tuple[Path, ...]
@@ -61,14 +61,14 @@ class Origin(ABC):
     def plans(
         self, tasks: SampledTasks, *, num_proc: int = 1, cluster: RayCluster | None = None, progress: bool = False
     ) -> Plans:
-        """The examples of the tasks, sampled."""
+        """Sample the examples of the tasks."""
 
     @abstractmethod
     def video_path(self, video_id: str) -> Path:
-        """The file of a video, or its folder of frames."""
+        """Return the file of a video, or its folder of frames."""
 
     def fetch(self, video_ids: Iterable[str], *, progress: bool) -> None:
-        """Download the videos, where the release is on the Hub."""
+        """Download the videos, if the release is on the Hub."""
         return
 
     def table_identity(self) -> list[object]:
@@ -77,7 +77,7 @@ class Origin(ABC):
 
 
 class GraphOrigin(Origin):
-    """A scene graph: BARISTA, from a folder or the Hub."""
+    """A release of scene graphs: BARISTA, from a folder or the Hub."""
 
     def __init__(
         self, benchmark: str, source: str | Path, *, revision: str | None, strict: bool, split_file: str | None
@@ -91,7 +91,7 @@ class GraphOrigin(Origin):
 
     @cached_property
     def splits(self) -> dict[str, str]:
-        """Video id to split; reads the whole release, unless `plans` has."""
+        """Return video id -> split; reads the complete release, unless `plans` already has."""
         return self._split({video.video_id: video.preparation for video in self.graph}, ())
 
     def _split(self, preparations: Mapping[str, str], config_videos: Sequence[frozenset[str]]) -> dict[str, str]:
@@ -123,7 +123,7 @@ class GraphOrigin(Origin):
 
 
 class ReleaseOrigin(Origin):
-    """Annotation files of a benchmark, with its media below the same folder or another; the user has fetched both."""
+    """Annotation files of a benchmark, with media below the same folder or another; you must fetch both yourself."""
 
     def __init__(self, benchmark: str, release: Release, source: str | Path) -> None:
         super().__init__(benchmark)
@@ -149,11 +149,11 @@ def open_origin(
     strict: bool = False,
     split_file: str | None = None,
 ) -> Origin:
-    """The release of a benchmark at `source`; the other arguments are those of `build`.
+    """Open the release of a benchmark at `source`; the other arguments are as in `build`.
 
     Raises:
-        SourceError, DataError: there is none.
-        ConfigError: the benchmark is unknown, or takes no such setting.
+        SourceError, DataError: there is no release.
+        ConfigError: the benchmark is unknown, or does not support a setting.
     """
     benchmark = get_benchmark(name)
     if benchmark.open_release is None:
@@ -172,19 +172,20 @@ def open_origin(
 
 
 def config_names_of(name: str) -> tuple[str, ...]:
-    """All configs of a benchmark: its tasks, and the tables of a scene graph."""
+    """Return all configs of a benchmark: its tasks, and the tables of a scene graph."""
     benchmark = get_benchmark(name)
     return (*benchmark.task_names, *(GRAPH_TABLES if benchmark.open_release is None else ()))
 
 
 def split_videos(preparations: Mapping[str, str], config_videos: Sequence[frozenset[str]] = ()) -> dict[str, str]:
-    """Video id to split. Depends on ids, preparations and `config_videos` alone, not on their order.
+    """Return video id -> split. Depends only on ids, preparations and `config_videos`, not on their order.
 
-    A fifth of all videos are for tests, allotted to the preparation types by largest remainder; every type of at least
-    two videos gets one.
+    A fifth of all videos are for tests, allotted to the preparation types by largest remainder; every type with at
+    least two videos gets one.
 
     Args:
-        config_videos: the videos that each config asks about: of several of which none is for tests, one becomes so.
+        config_videos: the videos of each config. If a config has several videos but none for tests, one becomes a
+            test video.
 
     >>> split_videos({"a": "capsule", "b": "capsule", "c": "capsule"})
     {'a': 'test', 'b': 'train', 'c': 'train'}
@@ -204,12 +205,12 @@ def split_videos(preparations: Mapping[str, str], config_videos: Sequence[frozen
 
 
 def _in_test_order(videos: Iterable[str]) -> list[str]:
-    """The videos in the order in which they are taken for tests."""
+    """Return the videos in the order in which they become test videos."""
     return sorted(videos, key=lambda video_id: (content_seed("split", 42, video_id), video_id))
 
 
 def load_splits(path: str | Path, video_ids: tuple[str, ...]) -> dict[str, str]:
-    """A split from a JSON file `{"train": [video ids], "test": [video ids]}`.
+    """Read a split from a JSON file `{"train": [video ids], "test": [video ids]}`.
 
     Raises:
         DataError: the file has another shape, or a video of the data is in no split or in both.

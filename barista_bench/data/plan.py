@@ -1,8 +1,8 @@
-"""The examples that a config will hold: sampled from the release, joined with the split, hashed. No frame is touched.
+"""The examples of a config: sampled from the release, joined with the split, hashed. No frame is read.
 
-Two passes over a scene graph serve all tasks. The first finds where examples can be made; caps, shuffling and cutting
-work on these light candidates. The second makes the examples that were sampled, and no others. Workers read, check and
-derive; results stand in the order of videos whatever worker made them, so that their number changes nothing.
+Two passes over a scene graph serve all tasks. The first finds candidates, light records of possible examples, for caps,
+shuffling and cutting. The second makes only the sampled examples. Workers read, check and derive. Results are in the
+order of videos, so the number of workers changes nothing.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ class Plan:
     """A frozen set before its frames are added.
 
     Args:
-        examples: in the order sampled; the split of each stands in its metadata.
+        examples: in the order sampled; their metadata contain the split.
         skipped: candidates that the data make impossible.
-        candidates: examples there were before shuffling and cutting.
+        candidates: number of examples before shuffling and cutting.
         content_hash: SHA-256 of the frozen lines.
     """
 
@@ -52,12 +52,12 @@ class Plan:
 
     @staticmethod
     def part_of(example: Example) -> tuple[str, str]:
-        """Split and video of an example."""
+        """Return split and video of an example."""
         return str(example.metadata["split"]), example.video_id
 
     @property
     def parts(self) -> tuple[tuple[str, str], ...]:
-        """The units of work: splits and videos that hold examples, sorted."""
+        """Return the units of work: splits and videos with examples, sorted."""
         return tuple(sorted({self.part_of(example) for example in self.examples}))
 
     @property
@@ -65,23 +65,23 @@ class Plan:
         return tuple(sorted({frame.video_id for example in self.examples for frame in example.frames}))
 
     def counts(self, key: str) -> Counter[str]:
-        """Examples by a metadata key, e.g. `preparation` or `split`."""
+        """Count examples by a metadata key, e.g. `preparation` or `split`."""
         return Counter(str(example.metadata.get(key)) for example in self.examples)
 
     def labels(self) -> dict[str, int]:
-        """Examples by label, most frequent first."""
+        """Count examples by label, most frequent first."""
         return dict(Counter(example.label for example in self.examples).most_common())
 
 
 @dataclass(frozen=True, slots=True)
 class Plans:
-    """The frozen sets of several tasks, and what sampling them told about the release.
+    """The frozen sets of several tasks, and the problems of the release that sampling found.
 
     Args:
-        by_task: plans by task name, in the order asked for.
+        by_task: plans by task name, in the given order.
         empty: tasks for which the release has no example, with the reason.
         splits: video id to split, for every usable video of a scene graph.
-        problems: what is wrong with folders, files and records.
+        problems: faults of folders, files and records.
         lost_videos: ids of the videos of a scene graph that cannot be used.
     """
 
@@ -127,13 +127,13 @@ class BuildJob:
 
 @dataclass(frozen=True, slots=True)
 class VideoReader:
-    """Derives from one video after the other what the tasks want; a copy in each worker reads the release itself."""
+    """Derives the tasks' data from one video after another; a copy in each worker reads the release itself."""
 
     graph: SceneGraph
     tasks: TasksByName
 
     def survey(self, video_id: str) -> VideoSurvey | Problem:
-        """One video's candidates for every task; the problem where the video cannot be used at all.
+        """Return one video's candidates for every task, or the problem that makes the video unusable.
 
         Raises:
             DataError: the graph is strict, and there is an error in the file.
@@ -153,7 +153,7 @@ class VideoReader:
         return self.graph.failed[video_id]
 
     def build(self, job: BuildJob) -> dict[str, dict[int, Example]]:
-        """The examples of a video's candidates, by task name and position."""
+        """Return the examples of a video's candidates, by task name and position."""
         video = self.graph[job.video_id]
         built = {}
         for name, candidates in job.candidates.items():
@@ -166,7 +166,7 @@ class VideoReader:
 def _answerable_candidate(
     task: AnyGraphTask, video: VideoGraph, item: Candidate | SkippedExample, sampling: Sampling
 ) -> Candidate | SkippedExample:
-    """A candidate that the graph has an answer to, else why it has none."""
+    """Return a candidate that the graph can answer, else the reason why not."""
     if isinstance(item, SkippedExample) or (reason := task.incompleteness(video, item, sampling)) is None:
         return item
     return SkippedExample(FrameRef(video.video_id, item.frame), reason)
@@ -197,9 +197,9 @@ def plan_tasks(
 
     Args:
         sampled_tasks: tasks, each once, and how to sample them.
-        split: gives the split of each video id, from the preparation type of each video id and, for each task, the
-            videos that have candidates of it.
-        num_proc: processes that read videos; they change nothing but the time it takes.
+        split: returns the split of each video id, given the preparation type of each video id and, for each task,
+            the videos with candidates.
+        num_proc: processes that read videos; they only change the duration.
         cluster: reads videos instead.
         progress: show a bar for each of the two passes.
 
@@ -243,11 +243,11 @@ def plan_tasks(
 
 
 def plan_release(release: Release, sampled_tasks: Sequence[tuple[Task, Sampling]], *, progress: bool = False) -> Plans:
-    """The sets of tasks whose questions stand in annotation files, sampled as those of a scene graph are.
+    """Sample the sets of tasks whose questions come from annotation files, as for a scene graph.
 
     Raises:
-        ConfigError: a task is derived from a scene graph, an example names no split, or a sampling that of a graph.
-        DataError: no task has a video that a sampling names, or an example cannot be written down.
+        ConfigError: a task is derived from a scene graph, an example names no split, or a sampling needs a graph.
+        DataError: no task has a video that a sampling names, or an example cannot be written.
     """
     plans: dict[str, Plan] = {}
     empty: dict[str, NoExamples] = {}
@@ -283,7 +283,7 @@ def plan_release(release: Release, sampled_tasks: Sequence[tuple[Task, Sampling]
 
 
 def plan_task(graph: SceneGraph, task: AnyGraphTask, sampling: Sampling, splits: Mapping[str, str]) -> Plan:
-    """Sample one task's frozen set. Raises NoExamples where no candidate fits the sampling."""
+    """Sample one task's frozen set. Raises NoExamples if no candidate fits the sampling."""
     plans = plan_tasks(graph, [(task, sampling)], split=lambda *_: splits)
     if plans.empty:
         raise plans.empty[task.name]
@@ -308,7 +308,7 @@ def _read_surveys(graph: SceneGraph, outcomes: Iterable[VideoSurvey | Problem], 
 def _sample_of(
     task: AnyGraphTask, sampling: Sampling, surveys: Sequence[VideoSurvey], splits: Mapping[str, str]
 ) -> _Sample:
-    """The sample of a task: of the candidates in the selected splits, after caps over all videos."""
+    """Sample a task's candidates in the selected splits, after caps over all videos."""
     vocabulary = tuple(dict.fromkeys(chain.from_iterable(s.tasks[task.name].vocabulary for s in surveys)))
     task_surveys = [s.tasks[task.name] for s in surveys if not sampling.splits or splits[s.video_id] in sampling.splits]
     candidates = tuple(chain.from_iterable(survey.candidates for survey in task_surveys))
@@ -320,7 +320,7 @@ def _sample_of(
 
 
 def _jobs(samples: Mapping[str, _Sample]) -> list[BuildJob]:
-    """The sampled candidates, video by video."""
+    """Return the sampled candidates, video by video."""
     by_video: dict[str, dict[str, dict[int, Candidate]]] = defaultdict(lambda: defaultdict(dict))
     for name, sample in samples.items():
         for position in sorted(sample.order):
@@ -359,10 +359,10 @@ def _no_examples(root: str, task: Task, sampling: Sampling, skipped: Sequence[Sk
 
 
 def task_overrides(benchmark: str, name: str, tasks: Sequence[str], sampling: Mapping[str, Any]) -> dict[str, Any]:
-    """The overrides of one task: those under its name, and those of all tasks whose name it reads.
+    """Return the overrides of one task: under its name, and general ones that the task reads.
 
     Raises:
-        ConfigError: a name is read by none of the chosen tasks.
+        ConfigError: none of the chosen tasks reads a name.
     """
     read_names = {task: task_class(benchmark, task).sampling.names() for task in tasks}
     shared_values = {key: value for key, value in sampling.items() if key not in tasks}

@@ -1,7 +1,8 @@
-"""`datasets.load_dataset` taught two things in one process: releases by name, and the frames of linked sets.
+"""Extends `datasets.load_dataset` in one process: releases by name, and the frames of linked sets.
 
-`datasets` has no plug-in point for this (it reads no entry points and runs no scripts since 4.0), so the function that
-`load_dataset` gets its builder from is wrapped. It is opt-in for that reason; tests watch for changes in `datasets`.
+`datasets` has no plug-in point for this (it reads no entry points and runs no scripts since 4.0). So `register` wraps
+the function that gives `load_dataset` its builder. For that reason you must call it yourself; tests watch for changes
+in `datasets`.
 """
 
 from __future__ import annotations
@@ -29,24 +30,24 @@ _DOWNLOAD_SETTINGS = ("download_config", "download_mode", "revision")
 
 
 def register() -> None:
-    """Teach `datasets.load_dataset` in this process; `unregister` undoes it.
+    """Extend `datasets.load_dataset` in this process; `unregister` undoes it.
 
-    Linked sets come with `frames` that decode when they are touched (`media.frames.LazyFrames`), and in torch format
-    are uint8 tensors of shape (frames, 3, height, width), as the `images` of frozen sets are. That holds for folders
-    and cache entries that `build` made on this machine; of others nobody knows where the videos lie: `link_frames`
-    takes their folder.
+    Linked sets get `frames` that are decoded on access (`media.frames.LazyFrames`). In torch format these are uint8
+    tensors of shape (frames, 3, height, width), like the `images` of frozen sets. This works for folders and cache
+    entries that `build` made on this machine. For other sets the folder of the videos is unknown: use `link_frames` and
+    give the folder.
 
-    With `source`, a benchmark's name is read straight from its release, with nothing built before:
-    `load_dataset("barista", "relations", source="/data/BARISTA", frames="linked")` works from any folder, and so does
-    `load_dataset("vista", "all", source=ANNOTATIONS, videos=VIDEOS)`. Keyword arguments are those of `BenchmarkConfig`.
-    What is prepared is kept in the `datasets` cache under the settings, the version of this package and the state of
-    the release (names, sizes and modification times of its files), so that a changed release is prepared anew.
+    With `source`, a benchmark's name is read directly from its release, without a build: `load_dataset("barista",
+    "relations", source="/data/BARISTA", frames="linked")` works from any folder, and so does `load_dataset("vista",
+    "all", source=ANNOTATIONS, videos=VIDEOS)`. Keyword arguments are the fields of `BenchmarkConfig`. The prepared set
+    is saved in the `datasets` cache under the settings, the version of this package and the state of the release
+    (names, sizes and modification times of its files), so that a changed release is prepared again.
     """
     datasets.load.load_dataset_builder = _load_builder
 
 
 def unregister() -> None:
-    """Give `datasets` its own function back."""
+    """Restore the original function of `datasets`."""
     datasets.load.load_dataset_builder = _original_loader
 
 
@@ -68,7 +69,7 @@ def _load_builder(
 
 
 def _linked_root(path: str, builder: datasets.DatasetBuilder) -> Path | None:
-    """The folder of the videos that a set is linked to; None of frozen sets, and where nobody knows."""
+    """Return the folder of the videos that a set is linked to; None for frozen sets and unknown folders."""
     if isinstance(builder, BenchmarkBuilder):
         return builder.origin.media if builder.config.frames == "linked" else None
     if (Path(path) / MANIFEST).is_file():

@@ -1,15 +1,15 @@
-"""Examples as `datasets` rows and back, and the rows of a built config: pictures only when the first is asked for.
+"""Examples as `datasets` rows and back, and the rows of a built config, whose pictures are read only on access.
 
 Common columns: position (in the sampled order, over all splits), example_id, benchmark, task, task_version, label,
-video_id, video_sha256, frame_indices, frame_seconds (after the video's first frame; null where no time is known),
-inputs, target, metadata, evidence. Linked sets add `frames`: {video: path relative to the data root, indices}, to be
-cast to `VideoFrames`. Frozen sets add `images`: what the model sees, encoded (JPEG for frames, PNG for overlays); and,
-for callers that do not use this package, what a run with default options asks about them (`question_columns`). Examples
-are not made of these, nor of times, so that neither wording nor files are part of a set's identity.
+video_id, video_sha256, frame_indices, frame_seconds (after the video's first frame; null if no time is known), inputs,
+target, metadata, evidence. Linked sets add `frames`: {video: path relative to the data root, indices}, to be cast to
+`VideoFrames`. Frozen sets add `images`, the model's input, encoded (JPEG for frames, PNG for overlays). For programs
+without this package they also add the question of a run with default options (`question_columns`). Examples are not
+made from these columns or from times, so neither wording nor files are part of a set's identity.
 
-Scoring and reporting read no picture. The Parquet files of a folder that `build` made are therefore read column by
-column, and `datasets`, which copies a set into its cache before it gives out a row, is called for their pictures alone.
-Files are not trusted: only the columns that examples are made of are read, and of those no more than fits.
+Scoring and reporting read no picture. So the Parquet files of a folder that `build` made are read column by column, and
+`datasets`, which copies a set into its cache before it returns a row, is used only for pictures. Files are not trusted:
+only the columns of examples are read, within a size limit.
 """
 
 from __future__ import annotations
@@ -88,10 +88,10 @@ def row_features(task: Task, frames: FramesMode) -> Features:
 def to_row(
     example: Example, position: int, video_sha256: str, seconds: NDArray[np.float64] | None = None
 ) -> dict[str, Any]:
-    """The columns that frozen and linked sets have.
+    """Return the columns common to frozen and linked sets.
 
     Args:
-        seconds: of each frame of the video after its first one; None, or NaN, where no time is known.
+        seconds: of each frame of the video after its first frame; None, or NaN, if no time is known.
     """
     indices = [frame.frame_index for frame in example.frames]
     moments = None
@@ -109,10 +109,10 @@ def to_row(
 
 
 def question_columns(task: Task, example: Example) -> dict[str, Any]:
-    """The example's first question, and the reference as the oracle writes it, None where that is hidden.
+    """Return the example's first question, and the reference as the oracle writes it; None if the reference is hidden.
 
-    `prompt_set` names the wording, `box_format` how both write boxes. Of a task that asks on (`follow_up`), the answer
-    is that to the last question.
+    `prompt_set` names the wording, `box_format` how both write boxes. For a task with follow-up questions
+    (`follow_up`), the answer is to the last question.
     """
     return {
         "messages": task.prompt(example, DEFAULT_BOX_FORMAT).messages(),
@@ -123,13 +123,13 @@ def question_columns(task: Task, example: Example) -> dict[str, Any]:
 
 
 def linked_frames(example: Example) -> dict[str, Any]:
-    """The `frames` column of a linked set."""
+    """Return the `frames` column of a linked set."""
     video = get_benchmark(example.benchmark).video_file(example.video_id)
     return {"video": video, "indices": [frame.frame_index for frame in example.frames]}
 
 
 class BuiltRow(msgspec.Struct):
-    """The columns of a row that its example is made of."""
+    """The columns of a row from which its example is made."""
 
     example_id: str
     benchmark: str
@@ -148,19 +148,19 @@ EXAMPLE_COLUMNS = {*BuiltRow.__struct_fields__, "task_version"}
 
 
 def from_row(row: Mapping[str, Any]) -> Example:
-    """The example that a row was made from. Raises ValueError where a column is missing or of another type."""
+    """Return the example of a row. Raises ValueError if a column is missing or has another type."""
     built = msgspec.convert(row, BuiltRow)
     frames = tuple(FrameRef(built.video_id, index) for index in built.frame_indices)
     return Example(frames=frames, **{name: getattr(built, name) for name in _FIELDS})
 
 
 class BuiltRows:
-    """The rows of a built config; `columns` are all but pictures, a row an example, in the sampled order.
+    """The rows of a built config. `columns` are all except pictures, one row per example, in the sampled order.
 
     Args:
-        columns: of every stored row, those of linked frames among them.
+        columns: of every stored row, including linked frames.
         order: the places of the rows, in the sampled order.
-        open_pictures: opens the stored rows with their `images`; what comes is in Arrow format.
+        open_pictures: opens the stored rows with their `images`, in Arrow format.
     """
 
     def __init__(self, columns: pa.Table, order: pa.UInt64Array, open_pictures: Callable[[], datasets.Dataset]) -> None:
@@ -170,10 +170,10 @@ class BuiltRows:
         self._pictures: datasets.Dataset | None = None
 
     def __getitem__(self, index: int) -> Mapping[str, Any]:
-        """One row with its media, which are not decoded.
+        """Return one row with its media, not decoded.
 
         Raises:
-            DataError: the rows cannot be opened, or are others than they were.
+            DataError: the rows cannot be opened, or have changed.
         """
         row: Mapping[str, Any] = self.columns.slice(index, 1).to_pylist()[0]
         if self.is_linked:
@@ -191,7 +191,7 @@ class BuiltRows:
 
 
 def open_rows(data: str | Path, config: str, split: str, limit: int | None, *, fetch: bool = True) -> BuiltRows:
-    """Rows of a folder that `build` made, a name in the `datasets` cache, or, where it may be fetched, a Hub dataset.
+    """Open rows of a folder that `build` made, a name in the `datasets` cache, or, with `fetch`, a Hub dataset.
 
     Raises:
         DataError, ConfigError: there is no such dataset, config or split.
@@ -209,13 +209,13 @@ def open_rows(data: str | Path, config: str, split: str, limit: int | None, *, f
 
 
 def local_splits(folder: Path) -> dict[str, set[str]]:
-    """The splits of each config of a folder that `build` made."""
+    """Return the splits of each config of a folder that `build` made."""
     folders = (path for path in sorted(folder.iterdir()) if path.is_dir())
     return {path.name: splits for path in folders if (splits := {split for split, _ in _shards(path)})}
 
 
 def video_hashes(folder: Path, configs: Sequence[str] = ()) -> dict[str, dict[str, str]]:
-    """Split to the SHA-256 of its videos by id: of these configs of a folder that `build` made, or of all.
+    """Return split -> SHA-256 of its videos by id, for these configs of a folder that `build` made, or for all.
 
     Raises:
         DataError: there is no such folder or config, or a row names no video, or a video has two hashes.
@@ -226,13 +226,15 @@ def video_hashes(folder: Path, configs: Sequence[str] = ()) -> dict[str, dict[st
         raise DataError(f"{folder}: no rows of {', '.join(configs) or 'any config'}. Remedy: run `barista-bench build`")
     for config, split in dict.fromkeys(tables):
         columns = _read_columns(_split_files(folder, config, split), f"{folder}/{config}")
-        if "example_id" in columns.column_names:  # tables of a graph have no hashes: their videos stand in examples
+        if (
+            "example_id" in columns.column_names
+        ):  # tables of a graph have no hashes: their videos are listed in examples
             pairs[split] += hash_columns(columns, f"{folder}/{config}")
     return {split: hash_by_video(split_pairs, str(folder)) for split, split_pairs in pairs.items()}
 
 
 def hash_columns(columns: pa.Table, where: str) -> Iterator[tuple[object, object]]:
-    """Id and SHA-256 of the video of each row, unchecked. Raises DataError where there is no such column."""
+    """Return id and SHA-256 of the video of each row, unchecked. Raises DataError if there is no such column."""
     names = ("video_id", "video_sha256")
     if missing := set(names).difference(columns.column_names):
         raise DataError(f"{where}: has no column {min(missing)}. Remedy: build the dataset again")
@@ -240,7 +242,7 @@ def hash_columns(columns: pa.Table, where: str) -> Iterator[tuple[object, object
 
 
 def hash_by_video(pairs: Iterable[tuple[object, object]], where: str) -> dict[str, str]:
-    """SHA-256 by video. Raises DataError where a video has none, or two."""
+    """Return SHA-256 by video. Raises DataError if a video has none, or two."""
     hashes: dict[str, str] = {}
     for video, sha256 in pairs:
         is_hash = isinstance(sha256, str) and _SHA256.fullmatch(sha256) is not None
@@ -251,7 +253,7 @@ def hash_by_video(pairs: Iterable[tuple[object, object]], where: str) -> dict[st
 
 
 def _shards(folder: Path) -> list[tuple[str, Path]]:
-    """Split and file, in the order of their names. Raises DataError where a file of a split is missing."""
+    """Return split and file, in the order of their names. Raises DataError if a file of a split is missing."""
     shards: list[tuple[str, Path]] = []
     numbers: dict[tuple[str, int], set[int]] = defaultdict(set)
     for path in sorted(folder.glob("*.parquet")):
@@ -265,7 +267,7 @@ def _shards(folder: Path) -> list[tuple[str, Path]]:
 
 
 def _split_files(folder: Path, config: str, split: str) -> list[Path]:
-    """The Parquet files of a split, or of all."""
+    """Return the Parquet files of a split, or of all."""
     shards = _shards(folder / config)
     if not shards:
         raise DataError(f"{folder}: no config {config!r}. Remedy: run `barista-bench build`")
@@ -274,7 +276,7 @@ def _split_files(folder: Path, config: str, split: str) -> list[Path]:
 
 
 def _read_columns(files: Sequence[Path], where: str) -> pa.Table:
-    """Every column of `_COLUMNS` that there is."""
+    """Return every available column of `_COLUMNS`."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -298,7 +300,7 @@ def _read_columns(files: Sequence[Path], where: str) -> pa.Table:
 
 
 def _size(file: pq.ParquetFile, names: Collection[str]) -> int:
-    """Bytes of these columns before they are compressed."""
+    """Return bytes of these columns before compression."""
     groups = (file.metadata.row_group(index) for index in range(file.metadata.num_row_groups))
     return sum(
         column.total_uncompressed_size
@@ -309,7 +311,7 @@ def _size(file: pq.ParquetFile, names: Collection[str]) -> int:
 
 
 def _sampled_order(columns: pa.Table, where: str) -> pa.UInt64Array:
-    """The rows by their position in the sampled order."""
+    """Return the rows by their position in the sampled order."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -324,10 +326,10 @@ def _sampled_order(columns: pa.Table, where: str) -> pa.UInt64Array:
 
 
 def _open_pictures(files: Sequence[Path], where: str) -> datasets.Dataset:
-    """Ids and pictures of these files, in their order and in Arrow format: images stay the bytes that they are.
+    """Open ids and pictures of these files, in their order and in Arrow format: images stay encoded.
 
-    By the files themselves and not by the folder's name and card, for which `datasets` would give what it kept of
-    others that look the same.
+    Opens the files themselves, not the folder with its card: for these `datasets` could return cached data of other
+    files that look the same.
     """
     import datasets
 
@@ -337,7 +339,7 @@ def _open_pictures(files: Sequence[Path], where: str) -> datasets.Dataset:
 
 
 def _load_rows(data: str | Path, config: str, split: str, *, fetch: bool) -> datasets.Dataset:
-    """Rows of the `datasets` cache or the Hub, in Arrow format: nothing is decoded, images stay bytes."""
+    """Load rows of the `datasets` cache or the Hub, in Arrow format: nothing is decoded, images stay bytes."""
     import datasets
 
     if fetch:

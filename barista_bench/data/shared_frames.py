@@ -1,4 +1,4 @@
-"""Decoded frames and images that the tasks of a run share: each is made once, and kept within a bound of bytes."""
+"""Decoded frames and images that the tasks of a run share: each is made once, and cached within a bound of bytes."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ ValueT = TypeVar("ValueT")
 
 
 class SharedCache(Generic[KeyT, ValueT]):
-    """A cache of values that threads share; those used longest ago go first.
+    """A cache of values that threads share; least recently used values are dropped first.
 
-    A value that is being made is waited for, never made twice.
+    Threads wait for a value in progress; it is never made twice.
 
     Args:
-        max_bytes: kept at the most; 0 keeps nothing, and still joins threads that want the same at once.
+        max_bytes: size limit; 0 caches nothing, but still joins threads that request the same value at once.
         size_of: bytes of a value.
 
     Raises:
@@ -49,14 +49,14 @@ class SharedCache(Generic[KeyT, ValueT]):
         self.max_bytes = max_bytes
         self._lock = threading.Lock()
         self._lru: LRUCache[KeyT, ValueT] = LRUCache(max_bytes, size_of)
-        # None stands for a failure: a thread that waited tries again, and meets an error of its own.
+        # None is a failure: a thread that waited tries again, and gets a separate error.
         self._futures: dict[KeyT, Future[ValueT | None]] = {}
         self.made_count = 0
         """Values made so far."""
 
     @property
     def held_bytes(self) -> int:
-        """Bytes of the values that are kept now."""
+        """Bytes of the values in the cache."""
         with self._lock:
             return int(self._lru.currsize)
 
@@ -67,14 +67,14 @@ class SharedCache(Generic[KeyT, ValueT]):
         *,
         candidates: Callable[[Sequence[KeyT]], Sequence[KeyT]] = lambda _: (),
     ) -> dict[KeyT, ValueT]:
-        """The values of `keys`.
+        """Return the values of `keys`.
 
         Args:
-            keys: what is wanted.
-            make: called with the keys to make, and further ones worth making on the way; must return all of the first,
-                may leave out the second. What it raises is raised here.
-            candidates: given the keys to make, names further ones, best first; those that are kept or being made are
-                passed over. Called while the cache is locked: it must not block, nor call the cache.
+            keys: of the requested values.
+            make: called with the keys to make, and further keys worth making on the way. It must return all of the
+                first, and may omit the second. Its errors are raised here.
+            candidates: given the keys to make, names further keys, best first; keys in the cache or in progress are
+                skipped. Called while the cache is locked: it must not block, nor call the cache.
         """
         values: dict[KeyT, ValueT] = {}
         wanted = list(dict.fromkeys(keys))
@@ -99,13 +99,13 @@ class SharedCache(Generic[KeyT, ValueT]):
         return values
 
     def discard(self, keys: Iterable[KeyT]) -> None:
-        """Drop values that will not be wanted again, where they are kept."""
+        """Drop values that are no longer needed from the cache."""
         with self._lock:
             for key in keys:
                 self._lru.pop(key, None)
 
     def clear(self) -> None:
-        """Drop everything that is kept."""
+        """Empty the cache."""
         with self._lock:
             self._lru.clear()
 
@@ -143,7 +143,7 @@ Frame = NDArray[np.uint8]
 
 @dataclass(frozen=True, slots=True)
 class _FrameKey:
-    """The key of one frame of one content of a file."""
+    """The key of one frame of one version of a file."""
 
     stamp: Stamp
     index: int
@@ -163,8 +163,8 @@ class StageClock:
         with clock("decode"): ...
         clock.seconds["decode"]
 
-    Seconds add up over threads that work at the same time, and stages do not know each other: one inside another counts
-    in both.
+    Seconds add up over threads that work at the same time. Stages are independent: a stage inside another counts in
+    both.
     """
 
     def __init__(self) -> None:
@@ -181,13 +181,13 @@ class StageClock:
             self.add(stage, time.perf_counter() - start)
 
     def add(self, stage: Stage, seconds: float) -> None:
-        """Count seconds that were measured elsewhere."""
+        """Add seconds that were measured elsewhere."""
         with self._lock:
             self._seconds[stage] += seconds
 
     @property
     def seconds(self) -> dict[str, float]:
-        """Seconds by stage; blocks that are still open are not in it."""
+        """Seconds by stage, without open blocks."""
         with self._lock:
             return dict(self._seconds)
 
@@ -195,12 +195,12 @@ class StageClock:
 class FrameStore:
     """Frames by video file and index, stored images by the SHA-256 of their bytes. Safe to use from any thread.
 
-    Each thread has its own reader, of one video at a time: the reader closes when the thread goes on to another video,
-    and when it ends. What two threads want at once is decoded by one of them.
+    Each thread has a separate reader, of one video at a time: it closes when the thread moves to another video, and
+    when the thread ends. A frame that two threads need at once is decoded once.
 
     Args:
-        max_bytes: kept at the most; 0 keeps nothing.
-        clock: takes the time of `decode`.
+        max_bytes: size limit; 0 caches nothing.
+        clock: measures `decode`.
 
     Raises:
         ConfigError: `max_bytes` is negative.
@@ -215,10 +215,10 @@ class FrameStore:
         self._planned: dict[str, list[int]] = {}
 
     def plan(self, frames: Iterable[FrameRef]) -> None:
-        """Announce the frames that will be asked for, each as often as it will be; replaces an earlier plan.
+        """Announce the frames that will be requested, repeated by use; replaces an earlier plan.
 
-        With a plan, a frame that is on the way to a later one is decoded with it, and a frame is dropped after its
-        last use. It changes no pixel: frames outside it can still be had.
+        With a plan, a frame on the way to a later frame is decoded with it, and a frame is dropped after its last use.
+        The plan changes no pixel, and frames outside it remain available.
         """
         uses = Counter(frames)
         planned: dict[str, list[int]] = {}
@@ -228,7 +228,7 @@ class FrameStore:
             self._uses, self._planned = uses, planned
 
     def frames(self, lazy: LazyFrames, video_id: str) -> list[Frame]:
-        """Frames of a video in the order of `lazy.indices`: read-only uint8 RGB, each of shape (height, width, 3).
+        """Return frames of a video in the order of `lazy.indices`: read-only uint8 RGB, each (height, width, 3).
 
         Raises:
             VideoError: a frame cannot be decoded, or there is no such frame.
@@ -251,19 +251,19 @@ class FrameStore:
         try:
             frames = self.cache.get(keys, make, candidates=lambda new: self._passed_frames(video_id, stamp, index, new))
         finally:
-            # Counted when it is done, so that whoever is last drops it: no one comes later.
+            # Counted when it is done, so that the last user drops it.
             self.cache.discard([_FrameKey(stamp, frame) for frame in self._count_uses(video_id, lazy.indices)])
         # Views, whose owner is read-only: they cannot be made writable again.
         return [cast("Frame", frames[key]).view() for key in keys]
 
     def images(self, stored: Sequence[bytes], name: str, frames: Sequence[FrameRef] = ()) -> tuple[Image.Image, ...]:
-        """Stored JPEGs and PNGs of one example as RGB images of the caller's own; `name` is for errors.
+        """Return stored JPEGs and PNGs of one example as RGB images that the caller may change; `name` is for errors.
 
-        `frames` are those that the first of them show: a picture is kept as long as the plan holds another use of its
-        frame. What shows no frame, such as marks over one, is another picture in each example.
+        `frames` are the frames in the first images: such a picture stays cached while the plan has another use of its
+        frame. Other pictures, such as marks over a frame, differ between examples.
 
         Raises:
-            DataError: one is damaged or larger than `MAX_IMAGE_PIXELS`, or together they take too much memory.
+            DataError: an image is damaged or larger than `MAX_IMAGE_PIXELS`, or together they take too much memory.
         """
         images: list[Image.Image] = []
         for data, frame in zip_longest(stored, frames[: len(stored)]):
@@ -286,7 +286,7 @@ class FrameStore:
         return image
 
     def close(self) -> None:
-        """Drop what is kept, and close the calling thread's reader; other threads' close when they end."""
+        """Empty the cache, and close the calling thread's reader; other threads' readers close when they end."""
         self.cache.clear()
         self._thread.path = None
         close_readers()
@@ -318,7 +318,7 @@ class FrameStore:
         return frames
 
     def _count_uses(self, video_id: str, indices: Sequence[int]) -> list[int]:
-        """Count uses of planned frames, and return those used for the last time. Others may be wanted again."""
+        """Count uses of planned frames, and return the frames used for the last time, without unplanned frames."""
         with self._plan_lock:
             planned = [frame for index in set(indices) if (frame := FrameRef(video_id, index)) in self._uses]
             for frame in planned:
@@ -326,7 +326,7 @@ class FrameStore:
             return [frame.frame_index for frame in planned if self._uses[frame] <= 0]
 
     def _passed_frames(self, video_id: str, stamp: Stamp, index: VideoIndex, own_keys: Sequence[_Key]) -> list[_Key]:
-        """Planned frames that decoding passes anyway: after the first of `own_keys`, from the same keyframes."""
+        """Return planned frames that decoding passes anyway: after the first of `own_keys`, from the same keyframes."""
         count = len(index.pts)
         indices = [key.index for key in own_keys if isinstance(key, _FrameKey) and 0 <= key.index < count]
         width, height = index.size
@@ -347,7 +347,7 @@ class FrameStore:
 
 
 def decode_image(data: bytes, name: str) -> Image.Image:
-    """A stored JPEG or PNG as RGB. Raises DataError, naming `name`, where it is damaged or too large."""
+    """Return a stored JPEG or PNG as RGB. Raises DataError, naming `name`, if it is damaged or too large."""
     try:
         image = Image.open(io.BytesIO(data), formats=("JPEG", "PNG"))
         _refuse_large(image, name)
@@ -366,7 +366,7 @@ def _damage_error(name: str, cause: object) -> DataError:
 
 
 def open_image(data: bytes, name: str) -> Image.Image:
-    """A stored JPEG or PNG whose pixels are decoded when they are looked at. Damage that its frame shows is found now.
+    """Open a stored JPEG or PNG whose pixels are decoded on access. Damage of its structure is detected now.
 
     Raises:
         DataError: as `decode_image`.
@@ -383,7 +383,7 @@ def open_image(data: bytes, name: str) -> Image.Image:
 
 
 def encode_image(image: Image.Image, *, overlay: bool, jpeg_quality: int = JPEG_QUALITY) -> bytes:
-    """The bytes that frozen sets hold: a frame as JPEG, an overlay as PNG, whose thin outlines do not survive JPEG."""
+    """Encode an image for frozen sets: a frame as JPEG, an overlay as PNG, since JPEG blurs thin outlines."""
     buffer = io.BytesIO()
     if overlay:
         image.save(buffer, "PNG", compress_level=6)
@@ -393,7 +393,7 @@ def encode_image(image: Image.Image, *, overlay: bool, jpeg_quality: int = JPEG_
 
 
 def size_of_images(images: Iterable[Image.Image]) -> int:
-    """Bytes that RGB images take in memory: Pillow spends four on a pixel."""
+    """Return bytes that RGB images take in memory: Pillow uses four per pixel."""
     return sum(4 * image.width * image.height for image in images)
 
 

@@ -1,8 +1,8 @@
-"""A release as it lies in a folder, or on the Hugging Face Hub at a fixed commit.
+"""A release in a folder, or on the Hugging Face Hub at a fixed commit.
 
-Of the Hub the annotation files come first, and each video only when it is asked for. What the Hub holds in sub folders
-or in archives is brought into one folder per commit, `<cache>/barista_bench/<org>--<name>/<sha>/release/<video_id>/`,
-by hard links to the files of the Hub's own cache (copies where the file system has no hard links).
+From the Hub, annotation files are downloaded first, and each video on request. Sub folders and archives of the Hub are
+placed in one folder per commit, `<cache>/barista_bench/<org>--<name>/<sha>/release/<video_id>/`, by hard links to the
+files of the Hub's cache (copies if the file system has no hard links).
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)
 
 @dataclass(frozen=True)
 class Source:
-    """A release that can be read. `identity` says which one: `kind`, `id`, `sha` and `requested_revision`."""
+    """A release that can be read. `identity` identifies it: `kind`, `id`, `sha` and `requested_revision`."""
 
     root: Path
     identity: dict[str, str | None]
 
     def fetch_videos(self, video_ids: Iterable[str], *, quiet: bool = False) -> None:
-        """Bring the videos' files under `root`, where the release is on the Hub; `quiet` shows no progress bar."""
+        """Download the videos' files under `root`, if the release is on the Hub; `quiet` shows no progress bar."""
 
 
 def _hint(root: Path) -> str:
-    """The end of the message about a folder that is not a release: it is often the right one, one level off."""
+    """Return the end of the message about a folder that is not a release: it is often one level off."""
     if (root / ANNOTATION_FILE).is_file():
         return f": this is the folder of one video. Remedy: give the folder above it, {root.parent}"
     annotation = next(root.glob(f"*/*/{ANNOTATION_FILE}"), None)
@@ -68,7 +68,7 @@ class _SilentBar(tqdm):  # type: ignore[type-arg]
 
 @contextmanager
 def _explaining_errors(action: str, repo_id: str) -> Iterator[None]:
-    """Turn the Hub client's errors into SourceErrors with a remedy."""
+    """Convert the Hub client's errors to SourceErrors with a remedy."""
     try:
         yield
     # HTTPError: the base class of the HTTP library (httpx or httpx2) that the client uses.
@@ -78,7 +78,7 @@ def _explaining_errors(action: str, repo_id: str) -> Iterator[None]:
 
 
 def _explanation(error: Exception, action: str, repo_id: str) -> tuple[str, str]:
-    """The fault, and the remedy."""
+    """Return the fault, and the remedy."""
     if isinstance(error, hub_errors.GatedRepoError):
         page = f"https://huggingface.co/datasets/{repo_id}"
         remedy = f"accept its terms at {page}, then log in with `hf auth login`"
@@ -97,7 +97,7 @@ def _explanation(error: Exception, action: str, repo_id: str) -> tuple[str, str]
 
 @dataclass(frozen=True)
 class HubSource(Source):
-    """A data set on the Hub at one commit. Videos are downloaded when `fetch_videos` asks for them."""
+    """A data set on the Hub at one commit. Videos are downloaded by `fetch_videos`."""
 
     repo_id: str
     sha: str
@@ -110,7 +110,7 @@ class HubSource(Source):
 
     @cached_property
     def files(self) -> list[str]:
-        """All file paths of the commit, sorted. A commit never changes: asked for once, then kept."""
+        """All file paths of the commit, sorted. A commit never changes, so they are requested once and cached."""
         path = self.root.parent / "files.json"
         if path.is_file():
             return [str(name) for name in json.loads(path.read_text(encoding="utf-8"))]
@@ -126,7 +126,7 @@ class HubSource(Source):
         return [name for name in self.files if is_archive(name)]
 
     def fetch(self, patterns: list[str], content: str, quiet: bool = False) -> Path:
-        """Download the files that match, and return the folder that holds them under their paths."""
+        """Download the matching files, and return the folder that contains them under their paths."""
         with _explaining_errors(f"downloading {content}", self.repo_id):
             return Path(
                 huggingface_hub.snapshot_download(
@@ -141,14 +141,13 @@ class HubSource(Source):
             )
 
     def missing_videos(self, video_ids: Iterable[str]) -> tuple[str, ...]:
-        """The videos, sorted, whose files are not under `root`."""
+        """Return the videos, sorted, whose files are not under `root`."""
         return tuple(name for name in sorted(set(video_ids)) if not (self.root / name / VIDEO_FILE).is_file())
 
     def fetch_videos(self, video_ids: Iterable[str], *, quiet: bool = False) -> None:
-        """Download the videos that are not there yet, and warn of those that the release annotates but does not hold.
+        """Download the missing videos, and warn of videos that the release annotates but does not contain.
 
-        Raises SourceError for an id that the release does not know, and for a download that fails; a second call goes
-        on where it stopped.
+        Raises SourceError for an unknown id, and for a download that fails; a second call resumes the download.
         """
         requested = sorted(set(video_ids))
         annotated = sorted(path.parent.name for path in self.root.glob(f"*/{ANNOTATION_FILE}"))
@@ -172,7 +171,7 @@ class HubSource(Source):
             log.warning("%s: holds no %s of %s, %s", self.label, VIDEO_FILE, _brief(absent), reason)
 
     def place_annotations(self, paths: Mapping[str, str]) -> None:
-        """Download the annotation files, by video id, and bring them under `root`."""
+        """Download the annotation files, by video id, and place them under `root`."""
         targets = {video_id: self.root / video_id / ANNOTATION_FILE for video_id in paths}
         if all(target.is_file() for target in targets.values()):
             return
@@ -181,7 +180,7 @@ class HubSource(Source):
             _place(snapshot / path, targets[video_id], path)
 
     def place_archive(self, name: str, quiet: bool = False) -> None:
-        """Download and unpack one archive, and bring its release files under `root`."""
+        """Download and unpack one archive, and place its release files under `root`."""
         folder = self.root.parent / "archives" / quote(name, safe="")
         if not folder.is_dir():
             snapshot = self.fetch([escape(name)], f"the archive {name}", quiet)
@@ -190,7 +189,7 @@ class HubSource(Source):
             _place(path, self.root / path.parent.name / path.name, name)
 
     def paths_by_video(self, file_name: str) -> dict[str, str]:
-        """{video id: path} of the files called `file_name`, each in a folder named after its video."""
+        """Return {video id: path} of the files called `file_name`, each in a folder named after its video."""
         paths: dict[str, str] = {}
         for path in self.files:
             parts = PurePosixPath(path).parts
@@ -215,17 +214,17 @@ def open_source(
 ) -> Source:
     """Open a local release folder, or the Hub data set `org/name` at `revision` (a commit, branch or tag).
 
-    A string that names an existing folder is a folder; give a `Path` to rule the Hub out. Without a revision, the
-    newest commit is used, and a warning says how to pin it.
+    A string that names an existing folder is a folder; give a `Path` to exclude the Hub. Without a revision, the newest
+    commit is used, and a warning explains how to pin it.
 
     Args:
-        cache_dir: holds the Hub's files (in `hub`) and the releases (in `barista_bench`); by default both lie where
-            huggingface_hub keeps its cache.
+        cache_dir: for the Hub's files (in `hub`) and the releases (in `barista_bench`); by default huggingface_hub's
+            cache.
         endpoint: address of another Hub than huggingface.co.
 
     Raises:
         SourceError: there is no release, or it cannot be fetched.
-        ConfigError: a revision of a local folder.
+        ConfigError: a local folder has no revisions.
     """
     is_hub_id = isinstance(source, str) and _HUB_ID.fullmatch(source) is not None
     folder = Path(source).expanduser()
@@ -273,7 +272,7 @@ def _open_hub(repo_id: str, revision: str | None, cache_dir: str | Path | None, 
 
 
 def _commit(repo_id: str, revision: str | None, endpoint: str | None, releases: Path) -> str:
-    """The commit that a branch, a tag or (for None) the default branch stands at now."""
+    """Return the present commit of a branch, a tag or (for None) the default branch."""
     cached_shas = sorted(path.name for path in releases.glob("*") if _SHA.fullmatch(path.name))
     cached_note = f" (in the cache: {', '.join(cached_shas)})" if cached_shas else ""
     with _explaining_errors(f"resolving the revision {revision or 'main'}{cached_note}", repo_id):
@@ -288,7 +287,7 @@ def _commit(repo_id: str, revision: str | None, endpoint: str | None, releases: 
 
 
 def _place(origin: Path, target: Path, name: str) -> None:
-    """Give a file a second name below the release's folder. Raises SourceError if another file has it."""
+    """Give a file a second name below the release's folder. Raises SourceError if another file has that name."""
     if not origin.is_file():
         raise SourceError(
             f"{name}: {origin} is missing in the cache. Remedy: delete the cache's folder and run it again"
@@ -307,5 +306,5 @@ def _place(origin: Path, target: Path, name: str) -> None:
 
 
 def _brief(names: Sequence[str]) -> str:
-    """The first few names, for a message."""
+    """Return the first few names, for a message."""
     return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")

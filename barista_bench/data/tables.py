@@ -1,4 +1,4 @@
-"""The scene graph as tables for people who analyse or train: one Arrow table a video and config."""
+"""The scene graph as tables for analysis or training: one Arrow table per video and config."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def table_features(config: str) -> Features:
 
 
 def video_table(config: str, scene_graph: SceneGraph, video_id: str) -> pa.Table:
-    """One video's rows of a graph config, with its `video_id` as first column."""
+    """Return one video's rows of a graph config, with its `video_id` as first column."""
     import pyarrow as pa
 
     graph = scene_graph[video_id]
@@ -93,7 +93,7 @@ def _records(config: str, graph: VideoGraph) -> Columns:
 
 
 def _segmentations(graph: VideoGraph, rows: Iterable[int]) -> list[dict[str, Any] | None]:
-    """Encodings as they stand in the file; polygons and damaged masks are null here and listed by `validate`."""
+    """Return encodings as in the file; polygons and damaged masks are null here and listed by `validate`."""
     annotations = zip(graph.records.rows_of("annotations"), graph.records.release.annotations, strict=True)
     masks = {row: annotation.segmentation for row, annotation in annotations}
     encodings: list[dict[str, Any] | None] = []

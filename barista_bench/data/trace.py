@@ -1,7 +1,7 @@
-"""All tasks' examples about one frame, joined by the objects that they are about.
+"""All tasks' examples about one frame, joined by their objects.
 
-Every example says in `evidence.object_ids` which objects it is about, so that a failure in one task can be followed to
-the questions of other tasks about the same objects. A clip or segment lies where its frames span it.
+Every example lists its objects in `evidence.object_ids`, so that you can follow a failure in one task to other tasks'
+questions about the same objects. A clip or segment covers the span of its frames.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _PIXELS = BoxFormat("xyxy", None)
 
 @dataclass(frozen=True, slots=True)
 class TracedExample:
-    """An example, how many frames its span is away (0: it covers the frame), and the objects it shares."""
+    """An example, the distance of its span in frames (0: it covers the frame), and the objects it shares."""
 
     example: Example
     distance: int
@@ -32,7 +32,7 @@ class TracedExample:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """The questions about one frame: `here` are the examples that show it, `near` the related ones around it."""
+    """The questions about one frame: `here` are the examples that show it, `near` the related examples around it."""
 
     video_id: str
     frame: int
@@ -41,7 +41,7 @@ class Trace:
     near: tuple[TracedExample, ...]
 
     def objects(self) -> dict[str, tuple[str, ...]]:
-        """Object id to the tasks that ask about it, those asked about by most tasks first."""
+        """Return object id -> the tasks about it, objects with most tasks first."""
         tasks: dict[str, dict[str, None]] = {}
         for traced in (*self.here, *self.near):
             for object_id in evidence_objects(traced.example):
@@ -52,10 +52,10 @@ class Trace:
 def trace(
     examples_by_task: Mapping[str, Iterable[Example]], video_id: str, frame: int, *, within: int = NEAR_FRAMES
 ) -> Trace:
-    """Examples that show the frame, and those within some frames of it that share an object with any of these.
+    """Return examples that show the frame, and examples within some frames of it that share an object with them.
 
-    Where no example shows the frame, all examples within the range are near. Tasks come in the order given, examples
-    by their distance, then by their id.
+    If no example shows the frame, all examples within the range are near. Tasks are in the given order, examples by
+    their distance, then by their id.
     """
     by_task = [[e for e in examples if e.video_id == video_id] for examples in examples_by_task.values()]
     showing = [[e for e in examples if any(f.frame_index == frame for f in e.frames)] for examples in by_task]
@@ -83,7 +83,7 @@ def _sort_key(traced: TracedExample) -> tuple[int, int, str]:
 
 
 def as_text(trace: Trace) -> str:
-    """The trace for people: examples with their references in words, then objects and the tasks that ask of them."""
+    """Format the trace for people: examples with their references in words, then objects and their tasks."""
     where = f"{printable(trace.video_id)}, frame {trace.frame}: "
     if not trace.here and not trace.near:
         return f"{where}no example shows it, and none lies within {trace.within} frames.\n"
@@ -121,14 +121,14 @@ def _example_lines(traced: TracedExample) -> list[str]:
 
 
 def explained_reference(example: Example) -> tuple[ExplanationRow, ...]:
-    """The reference in the task's own words: why the right answer is right."""
+    """Explain the reference in the task's words: why the right answer is right."""
     task = get_task(example.benchmark, example.task)
     parsed = task.parse(task.reference_answer(example, _PIXELS), example.inputs, _PIXELS)
     return task.explain(example, parsed if isinstance(parsed, Prediction) else None).rows
 
 
 def _categories(trace: Trace) -> dict[str, str]:
-    """Categories of objects by their id, as far as any example's inputs name them."""
+    """Return categories of objects by id, if the inputs of any example name them."""
     categories: dict[str, str] = {}
     for traced in (*trace.here, *trace.near):
         objects = traced.example.inputs.get("objects")

@@ -1,5 +1,5 @@
-"""Files and texts, without knowledge of what they hold.
+"""Files and texts, independent of their content.
 
-`reading` reads other people's files within bounds and keeps names inside a folder, `writing` writes ours without losing
-anything, `text_out` makes text safe to show and keeps keys out of files, `checkpoints` loads what transformers reads.
+`reading` reads untrusted files within bounds and confines names to a folder. `writing` writes our files without losing
+data. `text_out` makes text safe to show and keeps keys out of files. `checkpoints` loads checkpoints with transformers.
 """

@@ -1,6 +1,6 @@
-"""Checkpoints that transformers reads: one way of loading them, and what identifies their files wherever they lie.
+"""Checkpoints that transformers reads: how to load them, and identifiers of their files that do not depend on place.
 
-torch and transformers are imported when a checkpoint is loaded, never when this module is.
+torch and transformers are imported when a checkpoint is loaded, not when this module is imported.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _REMEDY = "give a folder with config.json and safetensors, or a Hub id that this
 
 
 def folder_hash(folder: Path) -> str:
-    """SHA-256 over the names and bytes of the files that make up a checkpoint; hidden files do not count."""
+    """Return the SHA-256 of the names and bytes of the files of a checkpoint. Hidden files do not count."""
     total = hashlib.sha256()
     names = (path.relative_to(folder) for path in folder.rglob("*") if path.suffix in _CONTENT)
     for name in sorted(names, key=Path.as_posix):
@@ -56,7 +56,7 @@ def folder_hash(folder: Path) -> str:
 
 
 def revision_of(name: str, config: PreTrainedConfig) -> str | None:
-    """The revision loaded by this name: the hash of a folder or file, or the commit on the Hub where it is known."""
+    """Return the revision loaded by this name: the hash of a folder or file, or the Hub commit if it is known."""
     place = Path(name).expanduser()
     if place.is_file():
         return file_sha256(place)
@@ -64,19 +64,19 @@ def revision_of(name: str, config: PreTrainedConfig) -> str | None:
 
 
 def loading_of(model: Pretrained) -> dict[str, Any]:
-    """How a model was loaded, as far as it changes answers: number type, and kind of attention."""
+    """Return the settings of a loaded model that change answers: number type and kind of attention."""
     return {"dtype": str(model.dtype).removeprefix("torch."), "attn_implementation": model.config._attn_implementation}
 
 
 def require_libraries() -> None:
-    """Raise ModelError, naming the extra to install, where torch or transformers is missing."""
+    """Raise ModelError, naming the extra to install, if torch or transformers is missing."""
     require_extra("running a model", "torch", "transformers", extra="run")
 
 
 def device_of(name: str) -> torch.device:
-    """The device of a name; `auto` takes a CUDA GPU where there is one.
+    """Return the device of a name; `auto` takes a CUDA GPU if available.
 
-    Raises ModelError where it is not a device, or a GPU that this machine does not have.
+    Raises ModelError if the name is not a device, or names a GPU that this machine does not have.
     """
     import torch
 
@@ -96,7 +96,7 @@ def device_of(name: str) -> torch.device:
 
 
 def on_device(inputs: Mapping[str, torch.Tensor], device: torch.device, dtype: torch.dtype) -> dict[str, torch.Tensor]:
-    """A model's inputs on its device; numbers with a fraction, such as pixels, in its precision."""
+    """Move a model's inputs to its device; fractional numbers, such as pixels, get its precision."""
     return {
         name: value.to(device, dtype) if value.is_floating_point() else value.to(device)
         for name, value in inputs.items()
@@ -117,24 +117,24 @@ def load_pretrained(
     optional: tuple[str, ...] = (),
     **settings: object,
 ) -> tuple[PreTrainedModel, Processor]:
-    """A checkpoint's model, ready to be asked on its device, and its processor. Weights are safetensors or refused.
+    """Load a checkpoint's model, ready on its device, and its processor. Weights must be safetensors.
 
     Args:
         name: path of a folder, or `org/name` on the Hub.
-        read_processor: `from_pretrained` of the processor or tokenizer; comes first, since weights take longer.
+        read_processor: `from_pretrained` of the processor or tokenizer; runs first, since weights take longer.
         read_model: `from_pretrained` of the model.
-        kind: what it is loaded as, for errors.
-        role: what it is to the user, for errors.
+        kind: the type of model to load, for errors.
+        role: the model's purpose for the user, for errors.
         revision: commit, branch or tag of a Hub id.
-        device: see `device_of`; None where `read_model` places the weights.
+        device: see `device_of`; None if `read_model` places the weights.
         trust_remote_code: run code that comes with the checkpoint.
         check: raises ModelError for another kind of model, which may lack weights for good reason.
         optional: beginnings of the names of weights that may be missing.
         settings: for `read_model`, such as `dtype`.
 
     Raises:
-        ModelError: the checkpoint is missing, incomplete, of an unknown kind, an adapter, or needs a missing library or
-            a device that is not here.
+        ModelError: the checkpoint is missing, incomplete, of an unknown kind, or an adapter, or it needs a missing
+            library or an unavailable device.
     """
     from transformers.utils.peft_utils import find_adapter_config_file
 
@@ -164,7 +164,7 @@ def load_pretrained(
 
 @contextmanager
 def naming_cause(failure: str) -> Iterator[None]:
-    """Turn what libraries raise at a checkpoint that they cannot read into a ModelError: the failure and its cause."""
+    """Convert errors of libraries that cannot read a checkpoint into a ModelError with the failure and its cause."""
     from safetensors import SafetensorError
 
     try:
@@ -177,7 +177,7 @@ def naming_cause(failure: str) -> Iterator[None]:
 
 
 def fetch_checkpoint(name: str, revision: str | None = None) -> tuple[Path, str]:
-    """The folder of a checkpoint, and what identifies its content: a hash, or the commit on the Hub.
+    """Return the folder of a checkpoint, and an identifier of its content: a hash, or the commit on the Hub.
 
     Args:
         name: path of a folder, or `org/name` on the Hub, whose files are downloaded.

@@ -1,7 +1,7 @@
-"""What was read from a large file, kept in the user's cache for processes to come while the file stays the same.
+"""Results of reading large files, cached for later processes of this user while the file stays unchanged.
 
-A file counts as the same while its inode, its size and both of its times are, as for git's index. Where the cache
-holds nothing or is damaged the file is read; where it cannot be written the next process reads it again.
+A file counts as unchanged while its inode, size and both times are equal, as in git's index. If the cache lacks the
+result or is damaged, the file is read. If the cache cannot be written, the next process reads the file again.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _MOST_FILES = 2_000
 
 
 class FileStamp(NamedTuple):
-    """A file as it lies, by `os.stat`."""
+    """The state of a file according to `os.stat`."""
 
     device: int
     inode: int
@@ -44,24 +44,24 @@ class FileStamp(NamedTuple):
 
     @classmethod
     def of(cls, path: Path | int) -> FileStamp:
-        """The stamp of a path, or of an open file's descriptor. Raises OSError."""
+        """Return the stamp of a path, or of an open file's descriptor. Raises OSError."""
         status = os.stat(path)
         return cls(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
     @property
     def is_settled(self) -> bool:
-        """Whether a change from now on would change the stamp."""
+        """True if any later change would change the stamp."""
         return abs(time.time_ns() - self.ctime_ns) >= _SETTLED
 
 
 def user_cache(name: str) -> Path:
-    """The folder `name` of this package in the user's cache: below `$XDG_CACHE_HOME`, by default `~/.cache`."""
+    """Return the folder `name` of this package in the user's cache: below `$XDG_CACHE_HOME`, by default `~/.cache`."""
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base) / "barista_bench" / name
 
 
 def keep_newest(folder: Path, most: int) -> None:
-    """Remove the files of a cache that were made longest ago."""
+    """Remove the oldest files of a cache, so that `most` stay."""
     with suppress(FileNotFoundError):  # another process does the same
         by_age = sorted((file.stat().st_mtime, file) for file in folder.iterdir())
         for _, file in by_age[:-most]:
@@ -69,12 +69,12 @@ def keep_newest(folder: Path, most: int) -> None:
 
 
 def read_cached(path: Path, stamp: FileStamp, name: str, kind: type[T], make: Callable[[], T]) -> T:
-    """What `make` reads from a file, now or earlier, in this process or another, while the file has one stamp.
+    """Return the result of `make` for a file, from any process and any earlier time, while the file has the same stamp.
 
     Args:
-        stamp: of the file, taken before it is read.
-        name: of what is read, and of the library that reads it. Of a file below 64 MiB it is always made.
-        kind: its type, which msgspec checks; arrays are of int64 in one dimension, and may be read-only.
+        stamp: of the file, taken before reading.
+        name: of the content, and of the library that reads it. For a file below 64 MiB `make` is always called.
+        kind: type of the result, checked by msgspec; arrays are int64 with one dimension, and may be read-only.
     """
     if stamp.size < LARGE or not stamp.is_settled:
         return make()

@@ -1,4 +1,4 @@
-"""SHA-256 of files, which are read once as long as they stay as they are."""
+"""SHA-256 of files, which are read once while they stay unchanged."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _HASHING = tuple(Lock() for _ in range(64))
 
 
 def read_sha256(path: Path) -> str:
-    """SHA-256 of a file's bytes, read now. Raises DataError for a file that cannot be read."""
+    """Return the SHA-256 of a file's bytes, read now. Raises DataError for a file that cannot be read."""
     try:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
@@ -23,11 +23,11 @@ def read_sha256(path: Path) -> str:
 
 
 def file_sha256(path: Path, *, across_processes: bool = False) -> str:
-    """SHA-256 of a file's bytes, read once while it stays the same, also by threads that ask at once.
+    """Return the SHA-256 of a file's bytes, read once while it stays the same, even for simultaneous threads.
 
     Args:
-        across_processes: later processes of this user take a large file's hash from this one, as `read_cached` says.
-            Not to prove that no byte is lost: a disk that loses some leaves a file's times alone.
+        across_processes: reuse a large file's hash in later processes of this user, see `read_cached`. Do not use it to
+            prove that no byte is lost: a failing disk can lose bytes without changing a file's times.
 
     Raises:
         DataError: the file cannot be read.

@@ -1,11 +1,12 @@
 """Folders replaced only by the command that owns them.
 
-A command replaces a folder only if a list in it names every file. The list is part of a manifest, the last file that
-is written: `{"files": [path, ...], ...}`. Anything else below the folder stops the command before its first change,
-and no command writes inside a folder of another one.
+A command replaces a folder only if a list in it names every file. The list is part of a manifest, which is written
+last: `{"files": [path, ...], ...}`. Any other file below the folder stops the command before its first change, and no
+command writes inside a folder of another command.
 
 The new folder is made beside the old one. At the end the old folder is renamed to `.NAME.barista_bench-old`, then the
-new one to `NAME`. A command that was killed in between leaves only the first: the next command restores it.
+new one to `NAME`. If a command is killed between the two steps, only the old folder remains, and the next command
+restores it.
 """
 
 from __future__ import annotations
@@ -36,8 +37,11 @@ _REMEDY = "move it away, or choose another folder"
 
 @dataclass(frozen=True, slots=True)
 class FolderKind:
-    """A kind of folder that a command makes. A folder in which each of `markers` (globs) matches something is of
-    this kind; `parts` are names of folders in it that other commands may write."""
+    """A kind of folder that a command makes.
+
+    A folder is of this kind if each of `markers` (globs) matches something in it. `parts` are names of folders in it
+    that other commands may write.
+    """
 
     name: str
     markers: tuple[str, ...]
@@ -45,7 +49,7 @@ class FolderKind:
 
     @property
     def manifest(self) -> str:
-        """The file that holds the list, of the kinds that are replaced."""
+        """The file that holds the list, for kinds that are replaced."""
         return self.markers[0]
 
 
@@ -63,19 +67,18 @@ KINDS = (DATASET, KITCHEN, REPORT, ANALYSIS, STATISTICS, JUDGES, SUBMISSION, RUN
 
 
 def kind_of_folder(folder: Path) -> FolderKind | None:
-    """The kind of a folder; None for one that no command made."""
+    """Return the kind of a folder; None if no command made it."""
     return next((kind for kind in KINDS if all(any(folder.glob(marker)) for marker in kind.markers)), None)
 
 
 def check_place(out: Path, kind: FolderKind | None = None) -> Path:
-    """Check the path of a file or a folder to write, which may be there already.
+    """Check the path of a file or a folder to write, which may already exist.
 
     Returns:
         The path, links followed.
 
     Raises:
-        ConfigError: it is anything but `kind`, lies in a folder of another kind, is a link to nothing, or may not be
-            written.
+        ConfigError: it is not a `kind`, lies in a folder of another kind, is a link to nothing, or cannot be written.
         OSError: its name is too long, or leads through a file.
     """
     target = real_path(out)
@@ -100,25 +103,25 @@ def check_place(out: Path, kind: FolderKind | None = None) -> Path:
 
 
 def refuse_inside(out: Path, *inputs: str | Path | None) -> None:
-    """Raise ConfigError where `out` is one of the folders that a command reads, or lies in one."""
+    """Raise ConfigError if `out` is a folder that a command reads, or lies in such a folder."""
     for folder in inputs:
         if folder is not None and Path(folder).is_dir() and real_path(out).is_relative_to(real_path(folder)):
             raise ConfigError(f"{out}: lies inside {folder}, which is read. Remedy: choose another folder")
 
 
 def check_target(out: Path, kind: FolderKind | None = None) -> Path:
-    """Check a folder before the work starts whose results will replace it. Restore it where a command was killed.
+    """Check a folder whose content a command will replace, before its work. Restores it if a command was killed.
 
     Args:
-        out: may be absent or empty, or a link to a folder; otherwise holds the files that its list names, no more.
-        kind: what it may be; None for a folder that is never replaced.
+        out: absent, empty, or a link to a folder; otherwise it may hold only the files that its list names.
+        kind: the expected kind; None for a folder that is never replaced.
 
     Returns:
         The folder, links followed.
 
     Raises:
-        ConfigError: as `check_place`; it is not a folder, is a mount point or the working directory, lies in a folder
-            that may not be written, or holds what no list names.
+        ConfigError: as `check_place`; or it is not a folder, is a mount point or the working directory, lies in a
+            folder that is not writable, or holds a file that no list names.
         OSError: as `check_place`.
     """
     target = check_place(out, kind)
@@ -133,16 +136,16 @@ def check_target(out: Path, kind: FolderKind | None = None) -> Path:
 
 @contextmanager
 def replacing_folder(out: Path, kind: FolderKind | None = None) -> Iterator[Path]:
-    """A hidden folder to fill, which takes the place of `out` at the end, with a list of its files; parents are made.
+    """Give a hidden folder to fill, which replaces `out` at the end with a list of its files. Creates parents.
 
-    An error leaves `out` as it was.
+    An error leaves `out` unchanged.
 
     Args:
-        out: as `check_target` takes it, which looks at it before and after the work.
-        kind: what is made of it; None for a folder that is never replaced, and gets no list.
+        out: as in `check_target`, which checks it before and after the work.
+        kind: the kind of the new folder; None for a folder that is never replaced, and gets no list.
 
     Raises:
-        ConfigError, OSError: as `check_target` does.
+        ConfigError, OSError: as `check_target`.
     """
     target = check_target(out, kind)
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -152,7 +155,7 @@ def replacing_folder(out: Path, kind: FolderKind | None = None) -> Iterator[Path
             fresh = work / "new"
             fresh.mkdir()
             yield fresh
-            if kind is not None:  # the files are added to what stands in the manifest, if anything does
+            if kind is not None:  # the list of files is added to an existing manifest
                 path = fresh / kind.manifest
                 described = json.loads(path.read_bytes()) if path.exists() else {}
                 described["files"] = _files(fresh, kind)
@@ -186,7 +189,7 @@ def _refuse_unlisted(out: Path, target: Path, kind: FolderKind | None) -> None:
 
 
 def _read_listed_files(folder: Path, kind: FolderKind) -> list[str]:
-    """The files that a command wrote there, as paths relative to the folder."""
+    """Return the files that a command wrote there, as paths relative to the folder."""
     path = folder / kind.manifest
     try:
         manifest = read_bounded_json(path, MAX_MANIFEST, remedy=_REMEDY)
@@ -199,7 +202,7 @@ def _read_listed_files(folder: Path, kind: FolderKind) -> list[str]:
 
 
 def _files(folder: Path, kind: FolderKind) -> list[str]:
-    """Every file below a folder but its manifest, sorted; empty folders with a slash, links with an @ behind them."""
+    """Return every file below a folder except its manifest, sorted. Empty folders end in a slash, links in an @."""
     names = []
     for parent, folders, files in os.walk(folder, onerror=_raise):
         for path in (Path(parent, name) for name in (*folders, *files)):
@@ -214,7 +217,7 @@ def _files(folder: Path, kind: FolderKind) -> list[str]:
 
 
 def _raise(error: OSError) -> None:
-    """`os.walk` would pass over folders that it cannot read, whatever they hold."""
+    """Raise an error that `os.walk` would ignore: it skips folders that it cannot read."""
     raise error
 
 
@@ -223,7 +226,7 @@ def _old_folder(target: Path) -> Path:
 
 
 def _swap(fresh: Path, target: Path) -> None:
-    """Put the finished folder in the target's place by renaming."""
+    """Replace the target by the finished folder with renames."""
     old = _old_folder(target)
     if target.exists():
         target.rename(old)
@@ -237,9 +240,9 @@ def _swap(fresh: Path, target: Path) -> None:
 
 
 def _clear_leftovers(target: Path) -> None:
-    """Undo what a killed command left beside the target: restore the old folder, and remove work folders of weeks ago.
+    """Undo changes of a killed command beside the target: restore the old folder, and remove work folders of weeks ago.
 
-    Where the target exists, the new folder took its place, and only the removal of the old one is missing.
+    If the target exists, the new folder has replaced it, and only the removal of the old folder is missing.
     """
     old = _old_folder(target)
     if old.is_dir():
@@ -254,7 +257,7 @@ def _clear_leftovers(target: Path) -> None:
 
 
 def _is_leftover(work: Path) -> bool:
-    """Whether nothing in a work folder was changed for `LEFTOVER_AGE`."""
+    """True if no file in a work folder has changed for `LEFTOVER_AGE`."""
     oldest = time.time() - LEFTOVER_AGE
     try:
         return all(os.lstat(path).st_mtime < oldest for path in (work, *work.rglob("*")))

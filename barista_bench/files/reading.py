@@ -1,9 +1,9 @@
-"""Files of others: paths that stay inside a folder, and reading within bounds.
+"""Untrusted files: paths that stay inside a folder, and reading within bounds.
 
-Names and paths come from annotations, archives and listings. Whatever a file holds, no more of it is held in memory
-than the reader asked for: `bounded_bytes` and `bounded_lines` raise OSError also for what is too large, for readers
-that log what they leave out; the other functions raise errors of this package, which name the file and the remedy. JSON
-may be checked by a pydantic schema. YAML is what people write: plain values, each name once, no aliases.
+Names and paths come from annotations, archives and listings. No function holds more of a file in memory than its caller
+allows. `bounded_bytes` and `bounded_lines` raise OSError, also for files that are too large, for callers that log
+skipped files. The other functions raise errors of this package, which name the file and the remedy. A pydantic schema
+can check JSON. YAML is for text written by people: plain values, each name once, no aliases.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _REFUSED_CATEGORIES = frozenset({"Cc", "Cs", "Zl", "Zp"})
 
 
 def name_problem(name: str) -> str | None:
-    """The fault of `name` as one component of a path on any system; None if it has none."""
+    """Return the fault of `name` as one component of a path on any system; None for a valid name."""
     if name in ("", ".", ".."):
         return f"{name!r} is not a name"
     if any(unicodedata.category(character) in _REFUSED_CATEGORIES for character in name):
@@ -45,7 +45,7 @@ def name_problem(name: str) -> str | None:
 
 
 def valid_video_id(name: str) -> bool:
-    """Whether `name` can be the folder of one video: one path component that every file system takes.
+    """Return True if `name` can be the folder of one video: one path component that every file system accepts.
 
     >>> valid_video_id("video_001"), valid_video_id(".."), valid_video_id("a/b")
     (True, False, False)
@@ -54,10 +54,10 @@ def valid_video_id(name: str) -> bool:
 
 
 def confined(root: Path, *parts: str) -> Path:
-    """`root` joined with `parts`, guaranteed to lie inside `root` once symbolic links are followed.
+    """Return `root` joined with `parts`, guaranteed to lie inside `root` after symbolic links are followed.
 
-    A part is a name, or several names joined by "/". The file need not exist. Raises DataError naming the
-    part that is absolute, holds ".." or another unfit name, or leads outside through a symbolic link.
+    A part is a name, or several names joined by "/". The file need not exist. Raises DataError naming the part that is
+    absolute, contains ".." or another invalid name, or leads outside through a symbolic link.
     """
     names = [name for part in parts for name in part.split("/")]
     joined_path = "/".join(parts)
@@ -80,7 +80,7 @@ def confined(root: Path, *parts: str) -> Path:
 
 
 def _follow_links(path: Path) -> Path:
-    """`path` with all symbolic links followed. Raises DataError where they form a loop."""
+    """Return `path` with all symbolic links followed. Raises DataError if they form a loop."""
     try:
         target = path.resolve()
         # Since Python 3.13 a loop is resolved to itself instead of raising RuntimeError.
@@ -92,11 +92,11 @@ def _follow_links(path: Path) -> Path:
 
 
 def _is_hub_blob(base: Path, target: Path) -> bool:
-    """Whether `base` lies in a snapshot of the Hugging Face cache and `target` is a file of that cache.
+    """Return True if `base` lies in a snapshot of the Hugging Face cache and `target` is a file of that cache.
 
-    Snapshots consist of links: `<cache>/datasets--<org>--<name>/snapshots/<sha>/...` -> `.../blobs/<etag>`,
-    or `<cache>/blobs/...` where the cache shares files between repositories. Without this, the folder that
-    `hf download` prints would be of no use.
+    Snapshots consist of links: `<cache>/datasets--<org>--<name>/snapshots/<sha>/...` -> `.../blobs/<etag>`, or
+    `<cache>/blobs/...` if the cache shares files between repositories. Without this rule, you could not use the folder
+    that `hf download` prints.
     """
     for folder in base.parents:
         repo = folder.parent
@@ -128,15 +128,15 @@ _MAX_NAME = 100
 def read_bounded(
     path: str | Path, most: int, *, what: str = "cannot be read", remedy: str, error: type[BaristaError] = DataError
 ) -> bytes:
-    """A file's bytes, at most `most`.
+    """Return a file's bytes, at most `most`.
 
     Args:
-        what: what errors say of a file that is missing or larger, such as `no rubric file`.
-        remedy: what errors advise.
-        error: what is raised.
+        what: text of errors for a file that is missing or larger, such as `no rubric file`.
+        remedy: advice in errors.
+        error: type of the error.
 
     Raises:
-        BaristaError: of the kind `error`, for a file that cannot be read or is larger.
+        BaristaError: of the type `error`, for a file that cannot be read or is larger.
     """
     try:
         return bounded_bytes(path, most)
@@ -145,10 +145,10 @@ def read_bounded(
 
 
 def as_utf8(content: bytes, where: str) -> bytes:
-    """The bytes of a text file without UTF-8's byte order mark.
+    """Return the bytes of a text file without UTF-8's byte order mark.
 
     Raises:
-        DataError: the file is compressed, or in UTF-16; says which, and how to write it.
+        DataError: the file is compressed, or in UTF-16; the message names the format and how to write the file.
     """
     for mark, kind, remedy in (
         (b"\x1f\x8b", "compressed (gzip)", "unpack it first: gunzip FILE"),
@@ -164,7 +164,7 @@ def as_utf8(content: bytes, where: str) -> bytes:
 def read_bounded_text(
     path: str | Path, most: int, *, what: str = "cannot be read", remedy: str, encoding: str = "utf-8"
 ) -> str:
-    """A file's text. Raises DataError as `read_bounded` does, also for bytes of another encoding."""
+    """Return a file's text. Raises DataError as `read_bounded` does, also for bytes of another encoding."""
     try:
         return read_bounded(path, most, what=what, remedy=remedy).decode(encoding)
     except UnicodeDecodeError as raised:
@@ -172,7 +172,7 @@ def read_bounded_text(
 
 
 def json_value(text: str, otherwise: object = None) -> Any:  # noqa: ANN401  # as `json.loads`
-    """The JSON value of a text that anybody may have written; `otherwise` of what is none, or nested too deeply."""
+    """Return the JSON value of an untrusted text; `otherwise` if it is not JSON, or is nested too deeply."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -180,7 +180,7 @@ def json_value(text: str, otherwise: object = None) -> Any:  # noqa: ANN401  # a
 
 
 def read_bounded_json(path: str | Path, most: int, *, what: str = "cannot be read", remedy: str) -> object:
-    """A file's JSON value. Raises DataError as `read_bounded` does, also for what is not JSON."""
+    """Return a file's JSON value. Raises DataError as `read_bounded` does, also for invalid JSON."""
     content = read_bounded(path, most, what=what, remedy=remedy)
     try:
         return json.loads(content)
@@ -191,16 +191,16 @@ def read_bounded_json(path: str | Path, most: int, *, what: str = "cannot be rea
 def read_json_lines(
     path: str | Path, most: int, decode: Callable[[bytes], T], *, what: str, remedy: str
 ) -> Iterator[tuple[int, T]]:
-    """Number, counted from 1, and record of each line that is not blank.
+    """Yield the number, counted from 1, and the record of each line that is not blank.
 
     Args:
         most: bytes of a line.
         decode: makes a record of a line, or raises ValueError, TypeError, KeyError or RecursionError.
-        what: what errors say, such as `no frozen example`.
-        remedy: what errors advise.
+        what: text of errors, such as `no frozen example`.
+        remedy: advice in errors.
 
     Raises:
-        DataError: the file cannot be read, a line is longer, or `decode` does not take it; names the line.
+        DataError: the file cannot be read, a line is longer, or `decode` rejects it; names the line.
     """
     try:
         for number, line in bounded_lines(path, most):
@@ -214,7 +214,7 @@ def read_json_lines(
 
 
 def bounded_bytes(path: str | Path, most: int) -> bytes:
-    """A file's bytes. Raises OSError, EFBIG for a file of more than `most` bytes."""
+    """Return a file's bytes. Raises OSError, with EFBIG for a file of more than `most` bytes."""
     with Path(path).open("rb") as file:
         content = file.read(most + 1)
     if len(content) > most:
@@ -225,15 +225,16 @@ def bounded_bytes(path: str | Path, most: int) -> bytes:
 def bounded_lines(
     path: str | Path, most: int, *, overlong: Literal["refuse", "cut"] = "refuse", max_file: int | None = None
 ) -> Iterator[tuple[int, bytes]]:
-    """Number, counted from 1, and content of each line that is not blank; one line at a time is held.
+    """Yield the number, counted from 1, and the content of each line that is not blank. Only one line is in memory.
 
     Args:
         most: bytes of a line, its end included.
-        overlong: what becomes of a longer one: an error, or its first `most + 1` bytes, by which it is known.
+        overlong: how a longer line is handled: as an error, or cut to its first `most + 1` bytes, so that callers can
+            detect it by its length.
         max_file: bytes of the file, if bounded.
 
     Raises:
-        OSError: EFBIG for what is too large.
+        OSError: EFBIG for a file or line that is too large.
     """
     with Path(path).open("rb") as file:
         if max_file is not None and os.fstat(file.fileno()).st_size > max_file:
@@ -270,17 +271,17 @@ Line: TypeAlias = Annotated[str, StringConstraints(max_length=500), AfterValidat
 
 
 class Strict(BaseModel):
-    """Refuses fields that it does not name, and numbers that are not finite."""
+    """Schema that refuses unknown fields, and numbers that are not finite."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
 
 def read_model(path: str | Path, schema: type[Model], *, what: str, remedy: str) -> Model:
-    """A JSON file as `schema`.
+    """Read a JSON file as `schema`.
 
     Args:
-        what: what errors say of a file that is missing or too large, such as `no results here`.
-        remedy: what errors advise.
+        what: text of errors for a file that is missing or too large, such as `no results here`.
+        remedy: advice in errors.
 
     Raises:
         DataError: the file is missing, too large, or breaks the schema; names the field.
@@ -293,7 +294,7 @@ def read_model(path: str | Path, schema: type[Model], *, what: str, remedy: str)
 
 
 def first_complaint(error: ValidationError) -> str:
-    """`field: what is wrong` of the first thing that is wrong.
+    """Return `field: what is wrong` for the first error.
 
     >>> try:
     ...     Strict.model_validate({"length": 1})
@@ -315,19 +316,19 @@ def load_yaml(
     remedy: str = "correct that line",
     text_only: bool = False,
 ) -> object:
-    """The content of one YAML document; None for an empty one.
+    """Return the content of one YAML document; None for an empty document.
 
     Args:
-        document: UTF-8 or UTF-16 (with its mark) where it is bytes.
-        where: what errors call it, such as a path.
-        error: what is raised.
-        remedy: what errors advise.
-        text_only: leave every scalar as text: `on`, `no` and `1` stay what they are. Tags then say nothing.
+        document: text, or bytes in UTF-8 or UTF-16 (with its mark).
+        where: name of the document in errors, such as a path.
+        error: type of the error.
+        remedy: advice in errors.
+        text_only: leave every scalar as text: `on`, `no` and `1` stay unchanged. Tags are then ignored.
 
     Raises:
-        BaristaError: of the kind `error`. It is larger than `MAX_YAML`, no YAML, nested too deeply, holds an alias, a
-            name that stands twice in one mapping, a number of more than 400 characters or a tag that makes objects.
-            Names the line and shows nothing of its text but such a name.
+        BaristaError: of the type `error`. The document is larger than `MAX_YAML`, not YAML or nested too deeply, or it
+            holds an alias, a name that appears twice in one mapping, a number of more than 400 characters or a tag that
+            makes objects. The message gives the line, but no text of the document except such a name.
     """
     if len(document) > MAX_YAML:
         raise error(f"{where}: has {len(document)} bytes, more than {MAX_YAML}. Remedy: give the file that is meant")
@@ -339,15 +340,15 @@ def load_yaml(
 
 
 def packaged_data(package: str, name: str) -> object:
-    """The content of a YAML file of a package; every scalar is text."""
+    """Return the content of a YAML file of a package; every scalar is text."""
     document = resources.files(package).joinpath(name).read_bytes()
     return load_yaml(document, name, text_only=True)
 
 
 class _StrictLoader(yaml.composer.Composer, yaml.constructor.BaseConstructor):
-    """Refuses repeated names, and aliases, since a few lines of them can spell gigabytes.
+    """Loader that refuses repeated names, and aliases, since a few lines of aliases can expand to gigabytes.
 
-    Composes in Python over the events of either parser: libyaml's composer crashes on deep nesting.
+    It composes in Python over the events of either parser: libyaml's composer crashes on deep nesting.
     """
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
@@ -371,7 +372,7 @@ class _StrictLoader(yaml.composer.Composer, yaml.constructor.BaseConstructor):
 
 
 class _TextLoader(_StrictLoader, _BaseLoader):
-    """Lists, mappings and text."""
+    """Loader of lists, mappings and text."""
 
     def __init__(self, stream: bytes | str) -> None:
         yaml.composer.Composer.__init__(self)
@@ -379,7 +380,7 @@ class _TextLoader(_StrictLoader, _BaseLoader):
 
 
 class _PlainLoader(_StrictLoader, _SafeLoader):
-    """Refuses long numbers, since Python's integers take time in the square of their digits."""
+    """Loader that refuses long numbers, since Python needs time quadratic in their digits."""
 
     def __init__(self, stream: bytes | str) -> None:
         yaml.composer.Composer.__init__(self)
@@ -398,7 +399,7 @@ _PlainLoader.add_constructor("tag:yaml.org,2002:float", _PlainLoader.construct_n
 
 
 def _cause(raised: Exception) -> str:
-    """One line, without the excerpt that PyYAML shows: it may hold a secret."""
+    """Return the cause in one line, without PyYAML's excerpt, which may contain a secret."""
     if isinstance(raised, yaml.MarkedYAMLError):
         problem = " ".join((raised.problem or "").split())[:_MAX_SHOWN]
         return f"line {raised.problem_mark.line + 1}: {problem}" if raised.problem_mark else problem

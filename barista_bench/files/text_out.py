@@ -1,11 +1,11 @@
-"""All text for the terminal, logs and pages goes through here; that of tables through `barista_bench.tables`, too.
+"""Makes text safe for the terminal, logs and pages, where all text passes through here; tables use it too.
 
-Names and answers come from models, servers and files of others. Here they lose all that would command a terminal,
-reverse the order of letters, end a line, a cell or a tag, or be a formula. Data files (JSON, JSONL, Parquet) hold texts
-as they are.
+Names and answers come from models, servers and files of others. These functions remove characters that command a
+terminal, reverse the order of letters, end a line, a cell or a tag, or start a formula. Data files (JSON, JSONL,
+Parquet) hold texts unchanged.
 
-Run folders and reports hold settings, and messages repeat them: keys, tokens and passwords in settings are refused, and
-never repeated. A secret belongs in an environment variable, which a setting names.
+Run folders and reports contain settings, and messages repeat them. So keys, tokens and passwords in settings are
+refused and never repeated. Put a secret in an environment variable, and name the variable in the setting.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _SYSTEM_REMEDIES = {
 
 
 def printable(text: str, keep: str = "") -> str:
-    r"""Printable characters, and those to keep, as they are; all others (controls, bidi marks, halves) escaped.
+    r"""Keep printable characters and those in `keep`; escape all others (controls, bidi marks, lone surrogates).
 
     >>> print(printable("caf\u00e9\x1b[2J\nerror: none \u202e"))
     café\x1b[2J\nerror: none \u202e
@@ -52,7 +52,7 @@ def printable(text: str, keep: str = "") -> str:
 
 
 def one_line(text: str) -> str:
-    r"""The text as `printable` gives it, all white space as single spaces.
+    r"""Return the text as `printable` does, with all white space as single spaces.
 
     >>> print(one_line(" a\n\tb\u00a0\x1b[2J"))
     a b \x1b[2J
@@ -61,7 +61,7 @@ def one_line(text: str) -> str:
 
 
 def first_line(error: BaseException) -> str:
-    r"""The first line of an error's text, without its full stop; the error's name where it has no text.
+    r"""Return the first line of an error's text, without its full stop; the error's name if it has no text.
 
     >>> first_line(OSError("No config.json here.\nSee the documentation.")), first_line(MemoryError())
     ('No config.json here', 'MemoryError')
@@ -73,7 +73,7 @@ MINUS = "\N{MINUS SIGN}"
 
 
 def decimal(value: float, digits: int = 3, *, sign: bool = False) -> str:
-    """A number for people: thousands apart, a true minus sign, no minus before nothing; `sign` shows the plus too.
+    """Format a number for people: thousands apart, a true minus sign, no minus before zero; `sign` shows the plus too.
 
     >>> decimal(-0.0421), decimal(-0.0001), decimal(1234.5, 1, sign=True)
     ('−0.042', '0.000', '+1,234.5')
@@ -83,7 +83,7 @@ def decimal(value: float, digits: int = 3, *, sign: bool = False) -> str:
 
 
 def for_machines(text: str, minus: str = "-") -> str:
-    """Numbers as files for programs write them.
+    """Format numbers as in files for programs.
 
     >>> for_machines("−0.042 [−0.1, 0.2]"), for_machines("−1", "$-$")
     ('-0.042 [-0.1, 0.2]', '$-$1')
@@ -96,7 +96,7 @@ MOST_REASONS = 3
 
 
 def most_frequent_reasons(reasons: Mapping[str, int]) -> str:
-    """How often what happened, the most frequent `MOST_REASONS`, on one line and without the remedies of each.
+    """Return counts of the most frequent reasons, at most `MOST_REASONS`, on one line and without their remedies.
 
     >>> most_frequent_reasons({"too short": 2, "no mask. Remedy: draw one": 7, "no name": 1, "cut": 1})
     '7 x no mask; 2 x too short; 1 x cut; 1 other reason'
@@ -111,7 +111,7 @@ def most_frequent_reasons(reasons: Mapping[str, int]) -> str:
 
 
 def without_numbers(reason: str) -> str:
-    """A reason without its numbers, so that equal ones can be counted together.
+    """Replace the numbers in a reason, so that equal reasons can be counted together.
 
     >>> without_numbers("runs cover 12 of 64 pixels")
     'runs cover N of N pixels'
@@ -120,8 +120,10 @@ def without_numbers(reason: str) -> str:
 
 
 def system_problem(error: OSError) -> str:
-    """The file, what is wrong with it, and the remedy; an error without a number, which is not the system's, as it
-    stands."""
+    """Return the file, the error and the remedy for an error of the system.
+
+    An error without a number is not from the system, and is returned unchanged.
+    """
     if error.errno is None:
         return str(error)
     where = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
@@ -130,7 +132,7 @@ def system_problem(error: OSError) -> str:
 
 
 def echo(*lines: str, color: str | None = None, err: bool = False) -> None:
-    """Write to the terminal: each argument is one line, whatever it holds."""
+    """Write to the terminal. Each argument is one line, with any content."""
     import typer  # here, since models and readers use this module too
 
     for line in lines:
@@ -138,7 +140,7 @@ def echo(*lines: str, color: str | None = None, err: bool = False) -> None:
 
 
 class LogFormatter(logging.Formatter):
-    """One line a message; of a traceback, the lines of it."""
+    """Formatter with one line per message, and one line per line of a traceback."""
 
     def format(self, record: logging.LogRecord) -> str:
         message = printable(one_full_stop(record.getMessage()))
@@ -147,7 +149,7 @@ class LogFormatter(logging.Formatter):
 
 
 def markdown(text: str) -> str:
-    r"""Text that Markdown shows as it is, on one line: no markup, no link, no cell border.
+    r"""Return text that Markdown shows unchanged, on one line: no markup, no link, no cell border.
 
     >>> markdown("a|b <img> [x](y)")
     'a\\|b &lt;img&gt; \\[x\\](y)'
@@ -157,12 +159,12 @@ def markdown(text: str) -> str:
 
 
 def html(value: object) -> object:
-    """Texts that a template is given, before it escapes them (`finalize` of a Jinja environment with autoescape)."""
+    """Prepare texts for a template, before it escapes them (`finalize` of a Jinja environment with autoescape)."""
     return printable(value, keep="\n\t") if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def no_formula(text: str) -> str:
-    """The text as `one_line` gives it; one that spreadsheets would take for a formula has an apostrophe in front.
+    """Return the text as `one_line` does; an apostrophe precedes text that spreadsheets would treat as a formula.
 
     >>> no_formula("=1+1"), no_formula("-0.5")
     ("'=1+1", '-0.5')
@@ -197,14 +199,14 @@ _HARMLESS_BEFORE_LAST = (
 
 
 def holds_key(text: str) -> bool:
-    """Whether a text holds a key (a short prefix and a long random part), a token, or an address with a password."""
+    """Return True if a text has a key (a short prefix, a long random part), a token, or an address with a password."""
     return _KEY.search(text) is not None
 
 
 def check_variable_name(setting: str, value: str) -> None:
-    """Refuse, without repeating it, what is not a plain name of an environment variable, or may be the secret itself.
+    """Refuse a value that is not a plain name of an environment variable, or may be the secret, without repeating it.
 
-    Raises ConfigError, which names the setting alone.
+    Raises ConfigError, which names only the setting.
     """
     if not _VARIABLE.fullmatch(value) or holds_key(value) or _RANDOM.search(value):
         raise ConfigError(
@@ -218,7 +220,7 @@ _KINDS = re.compile(r"^([a-z0-9_]+:)+")
 
 
 def shared_name(model: str) -> str:
-    """The name of a model or an encoder as it leaves this machine: of a local path its last part alone.
+    """Return the name of a model or an encoder for publication: of a local path only the last part.
 
     >>> shared_name("text_only:/home/me/checkpoints/qwen"), shared_name("served:org/model")
     ('text_only:qwen', 'served:org/model')
@@ -230,14 +232,14 @@ def shared_name(model: str) -> str:
 
 
 def refuse_credentials(setting: str, value: object) -> None:
-    """Refuse a value that holds, at any depth, a field that is called like a credential or a text that is like one.
+    """Refuse a value that holds, at any depth, a field named like a credential or a text that looks like a credential.
 
     Args:
-        setting: what the value is, for the message.
-        value: texts, and mappings and sequences of them; all else is passed over.
+        setting: name of the value, for the message.
+        value: texts, and mappings and sequences of texts; other types are ignored.
 
     Raises:
-        ConfigError: names the setting, and the field where its name is what is wrong; never a value.
+        ConfigError: names the setting, and the field if its name is the fault; never a value.
     """
     pending = [value]
     while pending:  # no recursion: JSON may be nested deeply
@@ -257,9 +259,9 @@ def refuse_credentials(setting: str, value: object) -> None:
 
 
 def check_address(setting: str, url: str) -> None:
-    """Refuse what is not a plain http(s) address. Names at most the host: the rest may be the secret that is refused.
+    """Refuse anything but a plain http(s) address. Names at most the host, since the rest may be the refused secret.
 
-    Raises ConfigError where it is not an address, or holds a user, a password, a query, a fragment or a key.
+    Raises ConfigError if it is not an address, or contains a user, a password, a query, a fragment or a key.
     """
     remedy = "Remedy: give one like http://localhost:8000/v1, and the key in an environment variable"
     try:
@@ -277,7 +279,7 @@ def check_address(setting: str, url: str) -> None:
 
 
 def check_way(setting: str, url: str) -> None:
-    """Refuse to send a key by plain http to another machine; `url` is one that `check_address` takes.
+    """Refuse to send a key by plain http to another machine; `url` must satisfy `check_address`.
 
     Raises ConfigError, which names the host.
     """
@@ -289,7 +291,7 @@ def check_way(setting: str, url: str) -> None:
 
 
 def is_local(url: str) -> bool:
-    """Whether the address is this machine's own (`localhost`, a loopback address)."""
+    """Return True if the address is this machine's (`localhost`, a loopback address)."""
     host = urlsplit(url).hostname or ""
     try:
         return ipaddress.ip_address(host).is_loopback
@@ -298,7 +300,7 @@ def is_local(url: str) -> bool:
 
 
 def _names_credential(name: str) -> bool:
-    """Whether a credential is named so: as `X-Api-Key` or `accessToken`, not as `prompt_cache_key` or `eos_token`."""
+    """Return True for the name of a credential: `X-Api-Key` or `accessToken`, not `prompt_cache_key` or `eos_token`."""
     words = [word.lower() for word in _WORD.findall(name)]
     if _CREDENTIAL.search("".join(words)) or _CREDENTIAL_WORDS & {*words}:
         return True

@@ -1,4 +1,4 @@
-"""Files written whole: a reader sees the old file or the new one, also when a write is killed."""
+"""Atomic writes: a reader sees the old file or the complete new file, also when a write is killed."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _LONGEST_WAIT = 10
 
 @contextmanager
 def atomic_write(path: Path, *, durable: bool = False) -> Iterator[Path]:
-    """A hidden file to write beside `path`, which replaces it at the end.
+    """Give a hidden file to write beside `path`, which replaces `path` at the end.
 
-    An error leaves `path` as it was. Several processes or threads may do this at once: the last to end counts. Only a
-    kill leaves the hidden file behind.
+    An error leaves `path` unchanged. Several processes or threads may write at once: the last to end wins. Only a kill
+    leaves the hidden file behind.
 
     Args:
-        durable: sync the file before, and the folder after it replaces `path`, against a loss of power.
+        durable: sync the file before it replaces `path`, and the folder after, to survive a loss of power.
     """
     partial = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.partial")
     with name_full_disk(path):
@@ -53,10 +53,10 @@ def name_full_disk(path: Path) -> Iterator[None]:
 
 @contextmanager
 def locked_for_update(path: Path) -> Iterator[Path]:
-    """The file that `path` leads to, links followed, for reading and replacing; other processes are locked out.
+    """Lock the file that `path` leads to, links followed, for reading and replacing; other processes are locked out.
 
-    Its lock is a file beside it that stays behind; an unlocked one means nothing. Raises OSError where the lock cannot
-    be made, or another process holds it for 10 seconds.
+    The lock is a file beside it that stays behind; an unlocked lock file has no effect. Raises OSError if the lock
+    cannot be made, or if another process holds it for 10 seconds.
     """
     target = real_path(path)
     with FileLock(f"{target}.lock", timeout=_LONGEST_WAIT):
@@ -79,9 +79,9 @@ def write_whole(path: Path, content: bytes | str) -> None:
 
 
 def place_file(origin: Path, target: Path) -> None:
-    """Give a file a second name: a hard link, or a copy on another disk and where there are no hard links.
+    """Give a file a second name: a hard link, or a copy on another disk or where hard links do not exist.
 
-    Raises FileExistsError where `target` is there already.
+    Raises FileExistsError if `target` already exists.
     """
     try:
         os.link(origin, target)
@@ -93,5 +93,5 @@ def place_file(origin: Path, target: Path) -> None:
 
 
 def real_path(path: str | Path) -> Path:
-    """Links followed; unlike `Path.resolve`, no error for those that lead in a circle."""
+    """Follow links; unlike `Path.resolve`, a circle of links is no error."""
     return Path(os.path.realpath(path))

@@ -1,4 +1,4 @@
-"""Our tasks inside of other harnesses, which ask the models: inspect_ai and lmms-eval.
+"""Our tasks in other harnesses, which run the models: inspect_ai and lmms-eval.
 
-`questions.py` is what both share; each of the others is imported by its harness alone, in an environment that has it.
+Both use `questions.py`. Each of the other modules is imported only by its harness, in an environment that has it.
 """

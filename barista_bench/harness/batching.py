@@ -1,4 +1,4 @@
-"""Requests that come one at a time, from callers each in a thread of their own, as the batches that a model takes."""
+"""Combines single requests, from callers in separate threads, into the batches that a model takes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from barista_bench.models import Completion, Failure, GenerationConfig, Model, R
 
 @dataclass(slots=True, eq=False)
 class WaitingRequest:
-    """A request on its way, and what came of it."""
+    """A waiting request and its outcome."""
 
     request: Request
     config: GenerationConfig
@@ -28,17 +28,17 @@ class Batcher:
         self._generating = threading.Lock()
 
     def put(self, request: Request, config: GenerationConfig) -> WaitingRequest:
-        """Have a request of one seed wait; returns at once. `answer` must be called with what it returns."""
+        """Queue a request with one seed and return at once. Pass the returned value to `answer`."""
         waiting_request = WaitingRequest(request, config)
         with self._changing:
             self._queue.append(waiting_request)
         return waiting_request
 
     def answer(self, waiting_request: WaitingRequest) -> Completion:
-        """Wait for the batch at work, which may hold the request; else generate it, with others that wait by now.
+        """Wait for the running batch, which may hold the request; else generate it, with other waiting requests.
 
         Raises:
-            ModelError: the model failed on the request, or on its batch; says why.
+            ModelError: the model failed on the request, or on its batch; gives the reason.
         """
         with self._generating:
             if waiting_request.completion is None:

@@ -1,7 +1,7 @@
-"""inspect_ai: our tasks, their solvers, scorer and figures, and a provider that runs local checkpoints.
+"""inspect_ai: our tasks, their solvers, scorer and metrics, and a provider that runs local checkpoints.
 
-inspect_ai finds this module by the entry point in setup.cfg; nothing of ours imports it. Names are
-`barista_bench/relations`, and `barista_bench/vista_all` of another benchmark than BARISTA; models are `barista/PATH`.
+inspect_ai finds this module by the entry point in setup.cfg; none of our modules imports it. Task names are
+`barista_bench/relations`, or `barista_bench/vista_all` for a benchmark other than BARISTA; models are `barista/PATH`.
 """
 
 from __future__ import annotations
@@ -33,9 +33,11 @@ def _declare(benchmark: str, name: str) -> None:
 
     @task(name=name if benchmark == "barista" else f"{benchmark}_{name}")
     def questions(data: str, judge: bool = False, **settings: object) -> Task:
-        """With `judge`, the model in the role `grader` grades answers or reasons; `settings` are QUESTION_SETTINGS.
+        """Make a task.
 
-        Images are sent as png, which holds exactly the pixels of the data, unless `image_format` says jpeg.
+        `judge`: the model in the role `grader` scores answers or reasons; `settings` are QUESTION_SETTINGS.
+
+        Images are sent as png, which has exactly the pixels of the data, unless `image_format` is jpeg.
         """
         set_settings = {"data": data, "benchmark": benchmark, "task": name, "image_format": "png"}
         (opened_set,) = question_sets({**set_settings, **settings})
@@ -70,7 +72,7 @@ def _samples(questions: QuestionSet) -> Iterator[Sample]:
 
 @solver
 def pose() -> Solver:
-    """Put the first question, with its images in their places; runs before any other solver."""
+    """Add the first question, with its images in place; runs before any other solver."""
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         questions = ours.questions_of(state)
@@ -83,7 +85,7 @@ def pose() -> Solver:
 
 
 async def _pose(state: TaskState, prompt: Prompt) -> TaskState:
-    """Put a question as a conversation of its own."""
+    """Replace the conversation with a question."""
 
     def messages() -> list[ChatMessage]:
         questions = ours.questions_of(state)
@@ -96,7 +98,7 @@ async def _pose(state: TaskState, prompt: Prompt) -> TaskState:
 
 @solver
 def ask() -> Solver:
-    """Ask the model, and on after its answers where the task does; seeds are those of `run`, epochs its repetitions."""
+    """Ask the model, with follow-up questions if the task has any; seeds are as in `run`, epochs are repetitions."""
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         questions, earlier, is_cut = ours.questions_of(state), list[str](), False
@@ -121,7 +123,7 @@ def ask() -> Solver:
 
 @solver
 def oracle() -> Solver:
-    """The ground truth, as a model would write it: anything below the maximum is a fault of the pipeline."""
+    """Answer with the reference, as a model would write it: any score below the maximum is a fault of the pipeline."""
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         questions = ours.questions_of(state)
@@ -134,9 +136,9 @@ def oracle() -> Solver:
 
 @metric(scores="unreduced")
 def figures() -> Metric:
-    """All figures of `barista-bench score`, of the samples together, and how many there are of each status.
+    """Return all scores of `barista-bench score`, over all samples, and the number of samples of each status.
 
-    `trained_on` counts the videos of these examples that the model was trained on: figures above 0 have no rank.
+    `trained_on` counts the videos of these examples that the model was trained on: above 0, the scores have no rank.
     """
 
     def calculate(scores: list[SampleScore]) -> Value:
@@ -153,7 +155,7 @@ def figures() -> Metric:
 
 @scorer(metrics=[figures()])
 def answers() -> Scorer:
-    """Each answer read by the task's parser and compared with the reference; a sample's value is figures by name."""
+    """Read each answer with the task's parser and compare it with the reference; a sample's value is scores by name."""
 
     async def score(state: TaskState, target: Target) -> Score:
         questions, sample = ours.sample_of(state)

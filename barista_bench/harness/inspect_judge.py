@@ -1,4 +1,4 @@
-"""inspect_ai: the judge of answers and reasons, a model in the role `grader`, by the forms and figures of `judge`."""
+"""inspect_ai: the judge of answers and reasons, a model in the role `grader`, with the forms and scores of `judge`."""
 
 from __future__ import annotations
 
@@ -36,21 +36,21 @@ ROLE = "grader"
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """A run as judges read it."""
+    """A run in the form that judges read."""
 
     task: Task
     samples: tuple[ScoredSample, ...]
 
 
 def check_judged(task: Task) -> None:
-    """Raise ConfigError where no judge scores the task."""
+    """Raise ConfigError if no judge scores the task."""
     if not asks_for_reasons(task):
         load_rubric(task)
 
 
 @functools.cache
 def _judge_description(key: str, name: str) -> JudgeDescription:
-    """The judge of that name, with the settings that `barista-bench judge` has by default."""
+    """Return the description of this judge, with the default settings of `barista-bench judge`."""
     task = question_set(key).task
     rubric = None if asks_for_reasons(task) else load_rubric(task)
     return describe_judge(checked(JudgeConfig, {"run": ".", "judge": name}), ModelIdentity(name), rubric)
@@ -58,7 +58,7 @@ def _judge_description(key: str, name: str) -> JudgeDescription:
 
 @metric(scores="unreduced")
 def judged() -> Metric:
-    """The figures of `barista-bench judge`, of the samples together, and how many have a verdict."""
+    """Return the scores of `barista-bench judge`, over all samples, and the number of samples with a verdict."""
 
     def calculate(scores: list[SampleScore]) -> Value:
         if not scores:  # as it is called before the first answer
@@ -74,7 +74,7 @@ def judged() -> Metric:
 
 @scorer(metrics=[judged()])
 def judge() -> Scorer:
-    """Each answer graded by the model in the role `grader`; a sample's value is its figures by name."""
+    """Let the model in the role `grader` score each answer; a sample's value is its scores by name."""
 
     async def score(state: TaskState, target: Target) -> Score:
         questions, sample = ours.sample_of(state)

@@ -1,4 +1,4 @@
-"""inspect_ai: its messages, answers and samples as ours, and the provider `barista/PATH` of local checkpoints."""
+"""Converts inspect_ai's messages, answers and samples to ours, and provides local checkpoints as `barista/PATH`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _STOP_REASON: dict[str, ai.StopReason] = {"length": "max_tokens", "thinking": "m
 
 
 def chat(prompt: Prompt, images: Sequence[str] = ()) -> list[ai.ChatMessage]:
-    """The prompt as a conversation, images (as URLs) in their places between the texts."""
+    """Return the prompt as a conversation, with images (as URLs) in their places between the texts."""
     content: list[ai.Content] = [
         ai.ContentText(text=part.text) if isinstance(part, TextPart) else ai.ContentImage(image=images[part.index])
         for part in prompt.joined_parts
@@ -48,7 +48,7 @@ def chat(prompt: Prompt, images: Sequence[str] = ()) -> list[ai.ChatMessage]:
 
 
 def completion(output: ai.ModelOutput) -> Completion:
-    """The answer of a model of inspect_ai's."""
+    """Return the answer of an inspect_ai model as a completion."""
     choice = output.choices[0] if output.choices else None
     parts = [] if choice is None or isinstance(choice.message.content, str) else choice.message.content
     tokens = choice.logprobs.content if choice and choice.logprobs else None
@@ -90,7 +90,7 @@ def boxes_of(state: TaskState) -> BoxFormat:
 
 
 def sample_of(state: TaskState) -> tuple[QuestionSet, ScoredSample]:
-    """The answer to the last question, read but not scored; cut if one on the way was, as in `run`."""
+    """Return the answer to the last question, read but not scored; cut if an earlier answer was cut, as in `run`."""
     questions, answer = questions_of(state), completion(state.output)
     if state.store.get(IS_CUT, False) and answer.finish_reason == "stop":
         answer = replace(answer, finish_reason="length")
@@ -99,7 +99,7 @@ def sample_of(state: TaskState) -> tuple[QuestionSet, ScoredSample]:
 
 
 def kept_fields(sample: ScoredSample, state: TaskState) -> dict[str, Any]:
-    """The fields of a sample that a score keeps, for figures of all of them."""
+    """Return the fields of a sample that a score stores, to compute scores over all samples."""
     return {
         "record": msgspec.to_builtins(sample.record),
         "boxes": state.store.get(BOXES),
@@ -108,12 +108,12 @@ def kept_fields(sample: ScoredSample, state: TaskState) -> dict[str, Any]:
 
 
 def logged_sample(questions: QuestionSet, fields: Mapping[str, Any]) -> ScoredSample:
-    """The sample of a score, by its `kept_fields`, read anew."""
+    """Return the sample of a score, read again from its `kept_fields`."""
     return questions.read(msgspec.convert(fields["record"], SampleRecord), BoxFormat(**fields["boxes"]))
 
 
 def box_format_now(questions: QuestionSet) -> BoxFormat:
-    """The box format of the model that is asked: the settings', else its family's, as far as its name tells."""
+    """Return the box format of the current model: from the settings, else from the architecture in its name."""
     if questions.config.box_format:
         return questions.config.box_format
     try:
@@ -125,7 +125,7 @@ def box_format_now(questions: QuestionSet) -> BoxFormat:
 
 
 def trained_on(questions: QuestionSet, example_id: str) -> str | None:
-    """SHA-256 of the example's video, if the adapter of the model that is asked says it was trained on that."""
+    """Return the SHA-256 of the example's video if the current model's adapter was trained on it."""
     api = ai.get_model().api
     if not isinstance(api, BaristaAPI) or not api.training:
         return None
@@ -134,7 +134,7 @@ def trained_on(questions: QuestionSet, example_id: str) -> str | None:
 
 
 def sent_seed(model: ai.Model, seed: int) -> int:
-    """Ours as the model takes it: hosted ones take 31 bits."""
+    """Return our seed in the model's form: hosted models take 31 bits."""
     return seed if isinstance(model.api, BaristaAPI) else seed % 2**31
 
 
@@ -144,10 +144,10 @@ def _provider() -> type[ai.ModelAPI]:
 
 
 class BaristaAPI(ai.ModelAPI):
-    """`barista/PATH`: a local checkpoint, as `run --model PATH` runs it, in batches of what waits at the same time.
+    """Provider `barista/PATH`: a local checkpoint, run as `run --model PATH` does, in batches of simultaneous requests.
 
     Args:
-        model_args: settings of `run` that say how a model is loaded: `-M dtype=float32 -M batch_size=4`.
+        model_args: settings of `run` for loading a model: `-M dtype=float32 -M batch_size=4`.
     """
 
     def __init__(
@@ -171,7 +171,7 @@ class BaristaAPI(ai.ModelAPI):
         self._count = 0
 
     def max_connections(self) -> int:
-        """Two batches: one is generated while the next one is put together."""
+        """Two batches: one runs while the next is prepared."""
         return 2 * self.model.batch_size
 
     async def generate(
@@ -185,7 +185,7 @@ class BaristaAPI(ai.ModelAPI):
 
 
 def _request(name: str, messages: Sequence[ai.ChatMessage], seed: int) -> Request:
-    """One question of inspect_ai's: system messages and one turn of the user's."""
+    """Convert one question of inspect_ai: system messages and one turn of the user's."""
     system = "\n\n".join(message.text for message in messages if isinstance(message, ai.ChatMessageSystem))
     turns = [message for message in messages if not isinstance(message, ai.ChatMessageSystem)]
     if len(turns) != 1 or not isinstance(turns[0], ai.ChatMessageUser):
@@ -210,7 +210,7 @@ _REFUSED = ("frequency_penalty", "presence_penalty", "logit_bias", "num_choices"
 
 
 def _generation(config: ai.GenerateConfig) -> GenerationConfig:
-    """Settings that are left out are those of `run`. Raises ConfigError for one that a local model cannot keep to."""
+    """Return generation settings, with defaults of `run`. Raises ConfigError for a setting that local models lack."""
     config_fields = config.model_dump(exclude_none=True)
     if refused := [name for name in _REFUSED if name in config_fields]:
         raise ConfigError(f"barista/ models take no {refused[0]}. Remedy: leave it out")

@@ -1,7 +1,7 @@
-"""lmms-eval: a folder of task files for `--include_path`, and the functions that these name.
+"""lmms-eval: a folder of task files for `--include_path`, and the functions named in these files.
 
-lmms-eval finds no tasks by entry points, and fills nothing into a task file. So the files are written for one dataset
-and its settings: what a file loads is one row, the settings, of which `examples` makes a row an example.
+lmms-eval finds no tasks by entry points, and passes no arguments to a task file. So the files are written for one
+dataset and its settings. A file loads one row with the settings, which `examples` expands to one row per example.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ def write_tasks(settings: Mapping[str, object]) -> tuple[Path, list[str]]:
     """Write the task files of a dataset, `<benchmark>_<task>` each.
 
     Args:
-        settings: of `QUESTION_SETTINGS`. `box_format` is the default if left out: a task does not know who is asked.
+        settings: of `QUESTION_SETTINGS`. `box_format` defaults to the package's, since a task does not know the model.
 
     Returns:
         Their folder, in the cache of the Hub's libraries, and the tasks' names.
 
     Raises:
-        ConfigError: a setting cannot be used, or lmms-eval can ask no task that is there.
+        ConfigError: a setting is invalid, or lmms-eval can run none of the available tasks.
         DataError: the data cannot be opened.
     """
     askable = []
@@ -77,7 +77,7 @@ def _task_name(questions: QuestionSet) -> str:
 
 
 def examples(rows: Dataset) -> Dataset:
-    """A row an example of the one set that `rows` names."""
+    """Return one row per example of the question set that `rows` names."""
     from datasets import Dataset
 
     (settings,) = rows["settings"]
@@ -86,7 +86,7 @@ def examples(rows: Dataset) -> Dataset:
 
 
 def messages(row: Row) -> list[dict[str, Any]]:
-    """The question as a conversation, PIL images in their places between the texts."""
+    """Return the question as a conversation, with PIL images in their places between the texts."""
     questions, prompt = _question(row)
     images, turns = iter(questions.images(row["example_id"], prompt)), prompt.messages()
     for part in (part for turn in turns for part in turn["content"] if part["type"] == "image"):
@@ -95,7 +95,7 @@ def messages(row: Row) -> list[dict[str, Any]]:
 
 
 def visuals(row: Row) -> NoReturn:
-    """Images and text in any order, for model classes that ask for them so.
+    """Refuse model classes that request images and text without their order.
 
     Raises:
         ConfigError: always.
@@ -107,24 +107,24 @@ def visuals(row: Row) -> NoReturn:
 
 
 def text(row: Row) -> str:
-    """The question for logs, images as `<image N>`."""
+    """Return the question for logs, with images as `<image N>`."""
     return _question(row)[1].as_text()
 
 
 def target(row: Row) -> str:
-    """The reference as a model would write it."""
+    """Return the reference as a model would write it."""
     questions = question_set(row["questions"])
     return questions.task.reference_answer(questions.example(row["example_id"]), _boxes(questions))
 
 
 def process_results(row: Row, results: Sequence[str]) -> dict[str, AnsweredRow]:
-    """The answers by figure: all of them are made of the same."""
+    """Return the answers for each score: all scores use the same answers."""
     answered = {"questions": row["questions"], "example_id": row["example_id"], "texts": list(results)}
     return {question_set(row["questions"]).task.primary: answered, "figures": answered}
 
 
 def figures(rows: Sequence[AnsweredRow]) -> dict[str, float]:
-    """All figures of `barista-bench score`, of the samples together, and how many there are of each status."""
+    """Return all scores of `barista-bench score`, over all samples, and the number of samples of each status."""
     questions = question_set(rows[0]["questions"])
     box_format = _boxes(questions)
     return questions.figures(
@@ -137,7 +137,7 @@ def figures(rows: Sequence[AnsweredRow]) -> dict[str, float]:
 
 
 def primary(rows: Sequence[AnsweredRow]) -> float:
-    """The figure that stands for the task; NaN where these samples have none."""
+    """Return the primary metric's score of the task; NaN if these samples have no score."""
     return figures(rows).get(question_set(rows[0]["questions"]).task.primary, math.nan)
 
 

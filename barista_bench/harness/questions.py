@@ -1,6 +1,6 @@
-"""Shared by other harnesses: settings to a set of questions, an answer to a record, records to figures.
+"""Shared by other harnesses: settings to a set of questions, an answer to a record, records to scores.
 
-Prompts, images, parsers and figures are those of `run` and `score`; nothing of the kind is worked out here.
+Prompts, images, parsers and scores come from `run` and `score`; this module computes none of them.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _SETTINGS_BY_KEY: dict[str, str] = {}
 
 @dataclass(frozen=True)
 class QuestionSet:
-    """The examples of one task whose answers are known, as `config` says that they are asked."""
+    """The examples of one task with known references, to be asked with the settings of `config`."""
 
     task: Task
     examples: ExampleSet
@@ -46,59 +46,59 @@ class QuestionSet:
 
     @cached_property
     def settings(self) -> str:
-        """JSON that `question_sets` reads, in any process and working directory of this machine; has its paths."""
+        """Return JSON that `question_sets` reads in any process and working directory of this machine, with paths."""
         return self.config.model_dump_json(include={*QUESTION_SETTINGS}, exclude_unset=True)
 
     @cached_property
     def key(self) -> str:
-        """The key of a question set in this process and in logs: task and a digest of the settings."""
+        """The key of a question set in this process and in logs: the task and a digest of the settings."""
         return f"{self.task.benchmark}/{self.task.name}@{digest(self.settings)[:12]}"
 
     @cached_property
     def positions(self) -> dict[str, int]:
-        """Example id to its index in `examples`, in their order."""
+        """Return example id -> index in `examples`, in order."""
         numbered_examples = enumerate(self.examples.examples)
         return {example.example_id: index for index, example in numbered_examples if self.task.has_answer(example)}
 
     @cached_property
     def video_hashes(self) -> dict[str, str]:
-        """SHA-256 of the examples' videos, by id. Raises DataError where a video is missing."""
+        """Return the SHA-256 of the examples' videos, by id. Raises DataError if a video is missing."""
         return self.examples.video_hashes()
 
     def example(self, example_id: str) -> Example:
         return self.examples.examples[self.positions[example_id]]
 
     def images(self, example_id: str, prompt: Prompt) -> tuple[Image.Image, ...]:
-        """RGB images that the prompt places; DataError where one cannot be decoded."""
+        """Return the RGB images that the prompt places. Raises DataError if an image cannot be decoded."""
         return self.examples[self.positions[example_id]].images(self.task) if prompt.image_count else ()
 
     def sample(
         self, example_id: str, answer: Completion, box_format: BoxFormat, *, run: int = 0, earlier: Sequence[str] = ()
     ) -> ScoredSample:
-        """An answer as `run` logs it (without the digests of what was asked) and `score` reads it, not scored yet.
+        """Return an answer as `run` logs it (without the digests of the request) and `score` reads it, not yet scored.
 
         Args:
             box_format: how the model writes boxes.
             run: repetition, from 0.
-            earlier: the answers before it, of a task that asks in several steps.
+            earlier: the answers before it, for a task with several steps.
         """
         status, error = answer_status(answer)
         fields = {**answer_fields(answer), "earlier": tuple(earlier) or None}
         return self.read(SampleRecord("", "", example_id, run, status, error=error, **fields), box_format)
 
     def read(self, record: SampleRecord, box_format: BoxFormat) -> ScoredSample:
-        """The record read anew, not scored yet."""
+        """Read the record again, without scoring it."""
         return read_sample(self.task, box_format, self.example(record.example_id), record)
 
     def by_repetition(self, samples: Iterable[ScoredSample]) -> Counted:
-        """Samples compared with the reference, in the order of `run`, by repetition."""
+        """Return samples compared with the reference, in the order of `run`, by repetition."""
         return counted_samples(
             self.task,
             sorted(samples, key=lambda sample: (self.positions[sample.example.example_id], sample.record.run)),
         )
 
     def figures(self, samples: Sequence[ScoredSample]) -> dict[str, float]:
-        """The results of these samples: figures, means over repetitions, and how many samples of each status."""
+        """Return the results of these samples: scores, means over repetitions, and the count of each status."""
         details = [group.resampled.statistics.published_figures() for group in self.by_repetition(samples).values()]
         statuses = status_counts(sample.record.status for sample in samples)
         return {
@@ -109,17 +109,17 @@ class QuestionSet:
 
 
 def question_sets(settings: Mapping[str, object]) -> list[QuestionSet]:
-    """The tasks that some of the `QUESTION_SETTINGS` name. One that no text answers is left out, with a warning.
+    """Open the tasks named by `QUESTION_SETTINGS`. A task without text answers is left out, with a warning.
 
     Raises:
-        ConfigError: a setting cannot be used, no task is left, or all answers of a task are hidden.
+        ConfigError: a setting is invalid, no task is left, or all references of a task are hidden.
         DataError: the data cannot be opened.
     """
     if unknown := settings.keys() - QUESTION_SETTINGS:
         raise ConfigError(
             f"no setting {min(unknown)!r} here. Remedy: use some of {', '.join(sorted(QUESTION_SETTINGS))}"
         )
-    # The harness asks a model of its own and keeps its own log: neither of these two is used.
+    # The harness has a separate model and log: neither of these two settings is used.
     config = checked(RunConfig, {**settings, "model": "oracle", "out": "."})
     sets = []
     for opened_task in open_questions(config):
@@ -141,7 +141,7 @@ def question_sets(settings: Mapping[str, object]) -> list[QuestionSet]:
 
 
 def _config_of_task(config: RunConfig, opened_task: OpenedTask) -> RunConfig:
-    """The settings of one of the tasks: its own data and options, found from any working directory."""
+    """Return the settings of one task: its data and options, valid in any working directory."""
     task, data_path = opened_task.task, Path(opened_task.data)
     settings: dict[str, object] = {
         "data": str(data_path.resolve()) if data_path.exists() else opened_task.data,
@@ -161,7 +161,7 @@ def _config_of_task(config: RunConfig, opened_task: OpenedTask) -> RunConfig:
 
 
 def question_set(key: str) -> QuestionSet:
-    """One task by its `QuestionSet.key`, opened once: harnesses ask for it with every sample.
+    """Return one task by its `QuestionSet.key`, opened once: harnesses request it with every sample.
 
     Raises:
         ConfigError: `question_sets` has not opened it in this process.

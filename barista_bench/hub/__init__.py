@@ -1,11 +1,11 @@
-"""Results, datasets and Spaces for the Hugging Face Hub: how they are checked, written, uploaded; the leaderboard.
+"""Results, datasets and Spaces for the Hugging Face Hub: checking, writing and uploading them; the leaderboard.
 
-    rows.py         run folder -> row (one a task): every figure, a judge's too, made anew from the log
-    answer_checks.py, verdict_checks.py, log_checks.py    what logs and the files beside them must say for that
-    submission.py   rows -> one checked submission; what may be published of it
-    checks.py       the Hub's file formats, and what results must keep: for `submit` and the leaderboard alike
+    rows.py         run folder -> row (one per task): every score, a judge's too, computed again from the log
+    answer_checks.py, verdict_checks.py, log_checks.py    checks of logs and of the files beside them
+    submission.py   rows -> one checked submission, restricted to publishable data
+    checks.py       the Hub's file formats, and rules for results: for `submit` and for the leaderboard
     files.py        rows -> the files of two repositories, card included
-    pushing.py      the files -> a pull request or a branch; a folder -> a repository of its own
+    pushing.py      the files -> a pull request or a branch; a folder -> a separate repository
     publishing.py   which folders may be published: built datasets and Spaces
     board.py        a results dataset -> leaderboard tables; loads nothing heavy, since a Space runs it
 

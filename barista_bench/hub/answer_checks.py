@@ -1,8 +1,8 @@
-"""A run's answers, held to what the run asks and to what the published dataset would have asked.
+"""Checks a run's answers against the run's questions and against the questions of the published dataset.
 
-Every line of the log must answer what this run asks: keys and fingerprints are made anew from the dataset, the wording
-and the settings that are named, and each finished line must have one of them: answers to other questions, of other
-examples, models, settings or runs have none. That a model gave the answers is not shown by this, nor can it be.
+Every line of the log must answer a question of this run. Keys and fingerprints are computed again from the dataset, the
+wording and the settings, and each finished line must have a matching key. Answers to other questions, of other
+examples, models, settings or runs have no match. This check does not show that a model gave the answers; no check can.
 """
 
 from __future__ import annotations
@@ -40,20 +40,20 @@ _REMEDY = "name the dataset that was run with --data, or start the run anew with
 
 
 def is_imported(task: Task) -> bool:
-    """Whether another harness asked the run, by its wording."""
+    """Return True if another harness asked the run, by its wording."""
     return task.prompts.wording.startswith(IMPORTED)
 
 
 def check_answers(run: ScoredRun, published: str | Path | None = None) -> None:
-    """Refuse a run whose log answers anything else than its `run.json` and its dataset ask.
+    """Refuse a run whose log has answers to other questions than those in its `run.json` and its dataset.
 
     Args:
-        published: what the run's examples were read from, where that is not the dataset that was run: a run on frames
-            of videos is then held to the videos that the published pictures were made of.
+        published: the source of the run's examples, if it is not the dataset that was run. A run on frames of videos is
+            then checked against the videos from which the published pictures were made.
 
     Raises:
-        DataError: a line is damaged, answers something else, or answers again and differently; the run was shown other
-            pictures than the published set has; the files beside the log say something else; or `run.json` names
+        DataError: a line is damaged, answers another question, or answers again and differently; the run was shown
+            other pictures than the published set has; the files beside the log differ from it; or `run.json` names
             another wording than it holds, or another identity than the dataset gives.
         ConfigError: the examples were frozen by another protocol.
     """
@@ -77,7 +77,7 @@ def check_answers(run: ScoredRun, published: str | Path | None = None) -> None:
 
 
 def _check_media(run: ScoredRun, expected: Expected, published: str) -> None:
-    """Refuse answers about other pictures, or with other times, than the published set has below the same questions."""
+    """Refuse answers about other pictures, or with other times, than the published set has for the same questions."""
     media: dict[str, set[str]] = defaultdict(set)
     for line in expected.values():
         media[line.example].add(line.media)
@@ -89,16 +89,16 @@ def _check_media(run: ScoredRun, expected: Expected, published: str) -> None:
         names = others or {record.example_id for record in unknown}
         kind = ", whose media are frames of videos" if run.examples.is_linked else ""
         raise DataError(
-            f"{run.folder}: {len(names)} of {len(run.examples)} examples were shown other {what} than those of "
+            f"{run.folder}: {len(names)} of {len(run.examples)} examples were shown other {what} than in "
             f"{published}{kind}, first {min(names)!r:.200}. Remedy: run on the published dataset"
         )
 
 
 def check_adapter(run: ScoredRun, adapter: str) -> None:
-    """Refuse a run that says something else of its adapter than the adapter itself, a folder or a Hub id.
+    """Refuse a run whose record of its adapter differs from the adapter itself, a folder or a Hub id.
 
     Raises:
-        DataError: it was asked with another one, or leaves out videos that this one was trained on.
+        DataError: the run used another adapter, or leaves out videos that this adapter was trained on.
         ModelError: there is no such adapter.
     """
     where, described, folder = str(run.folder / CONFIG_FILE), read_run(run.folder), fetch_adapter(adapter)
@@ -115,9 +115,9 @@ def check_adapter(run: ScoredRun, adapter: str) -> None:
 
 
 def _expected_answers(run: ScoredRun, described: RunDescription, *, linked: bool) -> Expected:
-    """What may stand in the run's log, media identified as a linked set does or as a frozen one.
+    """Return the answers allowed in the run's log, with media identified as in a linked set or as in a frozen set.
 
-    Raises DataError where `run.json` says something else than the dataset gives.
+    Raises DataError if `run.json` differs from the dataset.
     """
     model = described.identity.model
     is_timed = tells_own_times(ModelIdentity(**model.asked_as))
@@ -154,14 +154,14 @@ def _line(record: SampleRecord) -> AskedLine:
 
 
 def _check_asked_examples(run: ScoredRun) -> None:
-    """Refuse a list of what was asked that is of other examples; its fingerprints are those of the log."""
+    """Refuse a list of asked examples that differs from the run's; its fingerprints must match the log."""
     path = run.folder / INPUTS_FILE
     if others := read_inputs(run.folder).keys() ^ {example.example_id for example in run.examples.examples}:
         raise DataError(f"{path}: {min(others)!r:.200} stands only in it, or only in the dataset. Remedy: run again")
 
 
 def _check_steps(run: ScoredRun) -> None:
-    """Refuse samples that say other answers, tokens or seconds than the answers on the way to them that are logged."""
+    """Refuse samples whose answers, tokens or seconds differ from the logged answers of their steps."""
     earlier_steps = read_steps(run.folder)
     for record in (sample.record for sample in run.samples if sample.record.is_finished):
         steps = logged_steps(earlier_steps, record.key, record.fingerprint, record.example_id, record.run)
@@ -178,13 +178,13 @@ def _check_steps(run: ScoredRun) -> None:
 
 
 def _answer_of(record: SampleRecord) -> tuple[object, ...]:
-    """What a sample says of its answers, but for whether they can be read."""
+    """Return the data of a sample about its answers, except whether they can be read."""
     names = ("text", "earlier", "reasoning", "finish_reason", "note", "seconds", *TOKEN_COUNTS)
     return tuple(getattr(record, name) for name in names)
 
 
 def _check_wording(task: Task, where: str) -> None:
-    """Refuse a wording that is not what it is called."""
+    """Refuse a wording whose content does not match its name."""
     plain = get_task(task.benchmark, task.name).prompts
     prompts, released = task.prompts, get_benchmark(task.benchmark).released_texts
     if prompts.wording == plain.wording:

@@ -1,8 +1,8 @@
-"""A results dataset as leaderboard tables. A Space runs this: it needs pydantic, PyYAML and huggingface_hub, no more.
+"""A results dataset as leaderboard tables. A Space runs this: it needs only pydantic, PyYAML and huggingface_hub.
 
 The dataset holds `results/<org>/<model>/<leaderboard>/results.json`, as `barista-bench submit` writes them, with
-`judged.json` beside those of tasks that judges score, and may hold `leaderboard.yaml` (see `BoardRules`). Whatever
-breaks a rule is listed with the reason, and never shown.
+`judged.json` beside them for tasks that judges score. It may hold `leaderboard.yaml` (see `BoardRules`). A submission
+that breaks a rule is listed with the reason, and never shown.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ _REMEDY: Final = "Remedy: use `submit`"
 
 
 class BoardRules(BaseModel):
-    """`leaderboard.yaml`: what submissions must be of.
+    """Rules for submissions, from `leaderboard.yaml`.
 
-    `content_hashes` names the SHA-256 of the examples of each leaderboard, `judges` the judges whose figures count.
-    What is empty is not checked: then results on other examples get a table of their own. Results of tasks that this
-    package does not have, such as a plug-in's, are shown where `content_hashes` names their leaderboard.
+    `content_hashes` names the SHA-256 of the examples of each leaderboard, `judges` the judges whose scores count.
+    Empty fields are not checked: then results on other examples get a separate table. Results of tasks that this
+    package does not have, such as a plug-in's, are shown if `content_hashes` names their leaderboard.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -59,10 +59,12 @@ class BoardRules(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class BoardEntry:
-    """One model on one leaderboard. `value`, `low` and `high` are 0 to 100; the latter None without an interval.
+    """One model on one leaderboard.
 
-    `record` is what an entry must share to stand in one table with this one, `circumstances` what is shown beside
-    it, `costs` what a sample took on the average, by `COST_NAMES` but for dollars: prices are nobody's to publish.
+    `value`, `low` and `high` are 0 to 100; the latter two are None without an interval.
+
+    Entries with equal `record` share one table. `circumstances` is shown beside an entry. `costs` are the average costs
+    of a sample, by `COST_NAMES` except dollars: prices are not published.
     """
 
     model: str
@@ -95,7 +97,7 @@ class BoardEntry:
 
 @dataclass(frozen=True, slots=True)
 class RefusedSubmission:
-    """A submission that is not shown, and why."""
+    """A submission that is not shown, and the reason."""
 
     path: str
     reason: str
@@ -112,11 +114,11 @@ def read_board(folder: str | Path, dataset: str | Path | None = None) -> Board:
 
     Args:
         folder: a results dataset.
-        dataset: the published dataset, or of its files `leaderboard.yaml` alone: results on other examples than it
-            names are refused, whatever the rules of `folder` say of them. None to go by those.
+        dataset: the published dataset, or only its `leaderboard.yaml`. Results on other examples than it names are
+            refused, even if the rules of `folder` allow them. None uses the rules of `folder`.
 
     Raises:
-        DataError: there is no folder, or its rules are broken. A broken submission raises nothing.
+        DataError: there is no folder, or its rules are broken. A broken submission does not raise an error.
     """
     root = Path(folder)
     if not root.is_dir():
@@ -148,7 +150,7 @@ def read_board(folder: str | Path, dataset: str | Path | None = None) -> Board:
 
 
 def _bounded(names: Iterable[str]) -> tuple[list[str], list[RefusedSubmission]]:
-    """The first `MAX_FILES` paths of each submitter, `results/<org>/...`; and whose others are left out."""
+    """Return the first `MAX_FILES` paths of each submitter, `results/<org>/...`; and the submitters with more."""
     counts, kept = Counter[str](), []
     for name in names:
         submitter = _folder_of(name)
@@ -164,14 +166,14 @@ def _bounded(names: Iterable[str]) -> tuple[list[str], list[RefusedSubmission]]:
 
 
 def _folder_of(name: str) -> str:
-    """The folder that a submitter's files lie in, `results/<org>`; `results` of files that lie beside these."""
+    """Return the folder of a submitter's files, `results/<org>`; `results` for files beside these folders."""
     return "/".join(PurePosixPath(name).parts[:-1][:2]) or name
 
 
 def fetch_results(
     repo_id: str, folder: str | Path, *, endpoint: str | None = None
 ) -> tuple[Path, tuple[RefusedSubmission, ...]]:
-    """Copy the submissions of a dataset on the Hub: the folder, and the files of a submission that were not fetched."""
+    """Copy the submissions of a dataset on the Hub. Returns the folder, and the files of a submission not fetched."""
     api = HfApi(endpoint=endpoint, library_name="barista_bench")
     commit = api.repo_info(repo_id, repo_type="dataset").sha
     paths: list[str] = []
@@ -194,15 +196,15 @@ def fetch_results(
 
 
 def ranks(entries: Sequence[BoardEntry]) -> list[int | None]:
-    """The rank of each entry among those given, by `core.ranking`.
+    """Return the rank of each entry among these, by `core.ranking`.
 
-    An entry without an interval counts as its value alone; one that is incomplete has no rank.
+    An entry without an interval counts as its value; an incomplete entry has no rank.
     """
     return shared_ranks([entry.ends if entry.is_complete else None for entry in entries])
 
 
 def tables(board: Board) -> list[Table]:
-    """One table for each set of comparable results, best first.
+    """Return one table for each set of comparable results, best first.
 
     Texts come from submissions and must not be shown as HTML or Markdown.
     """
@@ -212,10 +214,10 @@ def tables(board: Board) -> list[Table]:
 
 
 def overview(board: Board) -> Table:
-    """A row a model, a column a leaderboard: value, interval and rank; models on all leaderboards have a mean rank.
+    """Return a row per model and a column per leaderboard: value, interval and rank.
 
-    Where results of a leaderboard are not all comparable, the set with most submitters stands for it, and of those
-    with as many that with most models; the head says the wording.
+    Models on all leaderboards have a mean rank. If results of a leaderboard are not all comparable, the set with most
+    submitters represents it; at a tie, the set with most models. The column's heading names the wording.
     """
 
     def size(group: Sequence[BoardEntry]) -> tuple[int, int]:
@@ -242,7 +244,7 @@ def overview(board: Board) -> Table:
 
 
 def refusals(board: Board) -> Table:
-    """Submissions that are not shown, the first `MAX_REFUSALS` of a submitter one by one."""
+    """Return the submissions that are not shown; the first `MAX_REFUSALS` of a submitter are listed one by one."""
     by_submitter: dict[str, list[RefusedSubmission]] = defaultdict(list)
     for refused in board.refused:
         by_submitter[_folder_of(refused.path)].append(refused)
@@ -259,13 +261,13 @@ def _read_rules(root: Path) -> BoardRules:
     if not path.is_file():
         return BoardRules()
     if path.stat().st_size > checks.MAX_FILE:
-        raise DataError(f"{path}: is larger than {checks.MAX_FILE} bytes. Remedy: mend it")
+        raise DataError(f"{path}: is larger than {checks.MAX_FILE} bytes. Remedy: make it smaller")
     content = checks.load_yaml(path.read_bytes(), str(path))
     return checks.checked(BoardRules, {} if content is None else content, str(path))
 
 
 def _files(results: Path) -> Iterator[str]:
-    """Paths of the files below `results`, as seen from the folder that holds it, in order; links are not followed."""
+    """Return paths of the files below `results`, relative to its parent folder, in order. Links are not followed."""
     for folder, below, names in os.walk(results):
         below.sort()
         for name in sorted(names):
@@ -273,7 +275,7 @@ def _files(results: Path) -> Iterator[str]:
 
 
 def _entry(path: Path, name: str, rules: BoardRules) -> BoardEntry:
-    """One submission, checked against its place, the schemas and the rules. Raises DataError."""
+    """Read one submission, checked against its place, the schemas and the rules. Raises DataError."""
     parts = PurePosixPath(name).parts
     if len(parts) != 5 or parts[-1] != RESULTS_FILE:
         raise DataError(f"{name}: is not results/<org>/<model>/<leaderboard>/{RESULTS_FILE}. {_REMEDY}")
@@ -313,7 +315,7 @@ def _entry(path: Path, name: str, rules: BoardRules) -> BoardEntry:
 
 
 def _check_task(results: Results, board: str, rules: BoardRules, name: str) -> None:
-    """Refuse what is no leaderboard of this package's tasks, nor one that the rules name, and other primary figures."""
+    """Refuse a leaderboard that is neither of this package's tasks nor in the rules, and other primary metrics."""
     checks.checked(RootModel[checks.TaskId], board, name)
     dataset = results.dataset
     tasks = TASKS.get(dataset.benchmark, Tasks((), {}))
@@ -362,7 +364,7 @@ def _check_rules(results: Results, judged: JudgedResults | None, board: str, rul
 
 
 def _groups(board: Board) -> Mapping[Comparability, list[BoardEntry]]:
-    """Comparable entries, best first; groups by leaderboard."""
+    """Return comparable entries, best first; groups by leaderboard."""
     groups: dict[Comparability, list[BoardEntry]] = defaultdict(list)
     for entry in sorted(
         board.entries,
@@ -394,7 +396,7 @@ def _table(record: Comparability, group: Sequence[BoardEntry], why: str) -> Tabl
 
 
 def _table_of(title: str, heads: Sequence[str], rows: Iterable[Sequence[Value]], note: str) -> Table:
-    """A table whose texts, which may be a submission's, are each one bounded line of characters that can be seen."""
+    """Return a table whose texts, which may come from a submission, are bounded lines of visible characters."""
 
     def shown(value: Value) -> Value:
         return one_line(value[:LONGEST])[:LONGEST] if isinstance(value, str) else value

@@ -1,7 +1,7 @@
 """Rules of the Hub's leaderboard files, and of scored results before they are published.
 
-The hub client checks next to nothing, and the server only after the upload; `submit` and the leaderboard both check
-here. Light on purpose (see board.py): it names no task and loads neither models nor datasets.
+The hub client checks almost nothing, and the server only after the upload. So `submit` and the leaderboard both check
+here. This module is light on purpose (see board.py): it names no task and loads neither models nor datasets.
 
 Sources: hub-docs `docs/hub/eval-results.md` (`.eval_results/*.yaml`, `eval.yaml`); `huggingface_hub` 2.4,
 `_eval_results.py` and `repocard_data.py` (model-index).
@@ -62,7 +62,7 @@ def _repo_id(value: str) -> str:
 
 
 def _https(value: str) -> str:
-    """A web address without a password, kept as it was written."""
+    """A web address without a password, unchanged."""
     parsed = TypeAdapter(HttpUrl).validate_python(value)
     if parsed.scheme != "https":
         raise ValueError(f"{value!r} is not an https address")
@@ -87,13 +87,13 @@ Date = Annotated[str, AfterValidator(_iso_date)]
 
 
 class HubModel(BaseModel):
-    """A schema that takes no unknown field, no text for a number and no NaN."""
+    """A schema that refuses unknown fields, texts for numbers and NaN."""
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, populate_by_name=True)
 
 
 class EvalDataset(HubModel):
-    """The benchmark's dataset repository, and the leaderboard in it that the value is for."""
+    """The benchmark's dataset repository, and the leaderboard in it for this value."""
 
     id: RepoId
     task_id: TaskId
@@ -101,7 +101,7 @@ class EvalDataset(HubModel):
 
 
 class EvalSource(HubModel):
-    """The origin of a result. A name without an address is refused, as by the hub client."""
+    """The origin of a result. A name without an address is refused, as in the hub client."""
 
     url: Address
     name: Text | None = None
@@ -121,7 +121,7 @@ class EvalResult(HubModel):
 
     @property
     def leaderboard(self) -> tuple[str, str]:
-        """Dataset repository and leaderboard in it."""
+        """The dataset repository and the leaderboard in it."""
         return self.dataset.id, self.dataset.task_id
 
 
@@ -137,7 +137,7 @@ class EvalResults(RootModel[Annotated[list[EvalResult], Field(min_length=1, max_
 
 
 class _IndexedModel(BaseModel):
-    """Somebody else's entries are kept whatever they hold beside what is named here."""
+    """A model of a card's `model-index`. Entries of other programs are preserved with all fields beyond these."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -188,30 +188,30 @@ class SpaceCardMetadata(BaseModel):
 
 
 def read_eval_results(text: str | bytes, where: str) -> EvalResults:
-    """Check the text of a `.eval_results/*.yaml`. Raises DataError: names `where` and the field."""
+    """Check the text of a `.eval_results/*.yaml`. Raises DataError, which names `where` and the field."""
     return checked(EvalResults, load_yaml(text, where), where)
 
 
 def read_model_index(content: object, where: str) -> list[dict[str, Any]]:
-    """Check as much of a card's `model-index` as must hold to add to it. Raises DataError."""
+    """Check the parts of a card's `model-index` that must be valid to add to it. Raises DataError."""
     checked(RootModel[Annotated[list[_IndexedModel], Field(min_length=1)]], content, where)
     return cast("list[dict[str, Any]]", content)
 
 
 def load_yaml(text: str | bytes, where: str) -> object:
-    """Plain YAML, as `load_yaml` reads it. Raises DataError."""
+    """Read plain YAML, as `load_yaml` of `files.reading` does. Raises DataError."""
     return read_plain(text, where, error=DataError, remedy="mend or delete it")
 
 
 def checked(schema: type[Model], content: object, where: str) -> Model:
-    """`content` as `schema`. Raises DataError: names the first field that is wrong, and what is wrong with it."""
+    """Return `content` as `schema`. Raises DataError, which names the first invalid field and its fault."""
     with validation(where):
         return schema.model_validate(content)
 
 
 @contextmanager
 def validation(where: str) -> Iterator[None]:
-    """Make models in a `with`: what they refuse becomes a DataError that names the field."""
+    """Context for making models: a refused value becomes a DataError that names the field."""
     try:
         yield
     except ValidationError as error:
@@ -219,7 +219,7 @@ def validation(where: str) -> Iterator[None]:
 
 
 def dump_yaml(content: Mapping[str, object] | Sequence[object]) -> str:
-    """YAML in the order given. Texts that look like dates or numbers come out quoted."""
+    """Write YAML in the given order. Texts that look like dates or numbers are quoted."""
     return yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=1000)
 
 
@@ -239,7 +239,7 @@ def check_results(results: Results, where: str) -> None:
     """Refuse results that contradict themselves.
 
     Raises:
-        DataError: the hash of the examples is none, or as `check_numbers`.
+        DataError: the hash of the examples is not a hash, or as `check_numbers`.
     """
     is_hash = _SHA256.fullmatch(results.dataset.content_hash) is not None
     require(is_hash, f"{where}: dataset.content_hash: is not a SHA-256", _SCORE)
@@ -247,7 +247,7 @@ def check_results(results: Results, where: str) -> None:
 
 
 def check_model(results: Results, where: str) -> None:
-    """Refuse what is not a model of its own. Raises DataError."""
+    """Refuse results of anything that is not a real model. Raises DataError."""
     name = results.model.name
     require(
         name.partition(":")[0] not in ABLATIONS and results.model.settings.get("ablation") is None,
@@ -270,7 +270,7 @@ def check_model(results: Results, where: str) -> None:
 
 
 def check_judged(judged: JudgedResults, results: Results, where: str) -> None:
-    """Refuse verdicts that are none, or of other answers than those of `results`. Raises DataError."""
+    """Refuse results without verdicts, or with verdicts on other answers than in `results`. Raises DataError."""
     require(
         judged.judge.name not in OFFLINE_JUDGES,
         f"{where}: judge.name: {judged.judge.name!r} reads no answer: a floor or a test, and no number to publish",
@@ -296,30 +296,30 @@ def check_judged(judged: JudgedResults, results: Results, where: str) -> None:
 
 
 def count_open_verdicts(judged: JudgedResults) -> int:
-    """Verdicts that were not asked for yet, or failed. The release's protocol judges an answer by those it has."""
+    """Count the verdicts that were not requested yet, or failed. The release's protocol judges with the rest."""
     verdicts = judged.coverage.verdicts
     return verdicts.get("missing", 0) + verdicts.get("infra_error", 0)
 
 
 def judged_fraction(judged: JudgedResults) -> float:
-    """The fraction judged, 0 to 1: of the answers or of the verdicts, whichever is less."""
+    """The fraction judged, 0 to 1: of the answers or of the verdicts, the lower of the two."""
     verdicts = sum(judged.coverage.verdicts.values())
     return min(judged.coverage.fraction, 1 - count_open_verdicts(judged) / verdicts if verdicts else 1.0)
 
 
 def is_floor(results: Results) -> bool:
-    """Whether the run's own primary figure only counts shared words, so that a judge's figure stands for it."""
+    """True if the run's primary metric only counts shared words, so that a judge's score replaces it."""
     return results.primary.startswith(f"{FLOOR}_")
 
 
 def interval_of(figure: Figure) -> tuple[float, float] | None:
-    """The 95% interval of a figure; None where none was computed."""
+    """Return the 95% interval of a score; None without an interval."""
     low, high = figure.low, figure.high
     return None if low is None or high is None else (low, high)
 
 
 def published(figure: float) -> float:
-    """A figure as it is published.
+    """Return a score in published form.
 
     >>> published(0.53412)
     53.41
@@ -328,7 +328,7 @@ def published(figure: float) -> float:
 
 
 def leaderboard_name(record: Comparability) -> str:
-    """Name of the leaderboard that a record's figures belong to: see `task_id`."""
+    """Return the name of the leaderboard for a record's scores: see `task_id`."""
     return task_id(
         record.task, record.split, record.protocol, record.wording, options=record.options_in_words, limit=record.limit
     )

@@ -1,6 +1,6 @@
 """The files of a submission, repository by repository.
 
-model-index metadata is merged into a model's card: nothing else in the card changes by a byte.
+model-index metadata is merged into a model's card: all other bytes of the card stay unchanged.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ README: Final = "README.md"
 
 
 class Files(NamedTuple):
-    """Path in the repository -> content, for the two repositories that take part."""
+    """Path in the repository -> content, for the two repositories of a submission."""
 
     model: Mapping[str, bytes]
     results: Mapping[str, bytes]
@@ -38,7 +38,7 @@ class ExistingFiles(NamedTuple):
 
 
 def all_files(submission: Submission, existing: ExistingFiles | None = None) -> Files:
-    """Everything that a submission consists of.
+    """Return all files of a submission.
 
     Args:
         existing: of the model repository; its card and its results for other tasks are kept.
@@ -53,12 +53,12 @@ def all_files(submission: Submission, existing: ExistingFiles | None = None) -> 
 
 
 def eval_results_path(benchmark: str) -> str:
-    """The path of our file in a model repository."""
+    """Return the path of our file in a model repository."""
     return f".eval_results/{benchmark}.yaml"
 
 
 def model_files(submission: Submission, existing: ExistingFiles) -> dict[str, bytes]:
-    """`.eval_results/<benchmark>.yaml` and README.md of the model repository; entries of other leaderboards stay."""
+    """Return `.eval_results/<benchmark>.yaml` and README.md of the model repository; entries of other boards stay."""
     path = eval_results_path(submission.benchmark)
     results = submission.eval_results()
     if existing.eval_results is not None:
@@ -76,7 +76,7 @@ def model_files(submission: Submission, existing: ExistingFiles) -> dict[str, by
 
 
 def results_files(submission: Submission) -> dict[str, bytes]:
-    """`results/<org>/<model>/<leaderboard>/results.json` of a results dataset, and `judged.json` beside it."""
+    """Return `results/<org>/<model>/<leaderboard>/results.json` of a results dataset, and `judged.json` beside it."""
     files = {}
     for row in submission.rows:
         folder = f"results/{submission.target.model_repo}/{row.task_id}"
@@ -88,7 +88,7 @@ def results_files(submission: Submission) -> dict[str, bytes]:
 
 
 def refuse_secrets(files: Mapping[str, bytes], where: str, token: str | None = None) -> None:
-    """Raises DataError where a text would publish what looks like an access token, or `token` itself."""
+    """Raise DataError if a text would publish `token` or a text that looks like an access token."""
     for name, data in files.items():
         if holds_key(data.decode(errors="replace")) or (token and token.encode() in data):
             raise DataError(f"{where}: {name}: holds what looks like an access token. Remedy: take it out")
@@ -98,7 +98,7 @@ def write_files(files: Files, out: str | Path) -> list[Path]:
     """Write `out`/model and `out`/results.
 
     Returns:
-        The files that are new or have another content: none when the same submission is written again.
+        The files that are new or changed: empty when the same submission is written again.
 
     Raises:
         ConfigError: `out` is not a folder that may be replaced: see `replacing_folder`.
@@ -126,14 +126,16 @@ _LINE_END = re.compile(r"\r\n|\n")
 
 
 def merge_model_index(text: str, model_name: str, results: Sequence[IndexResult]) -> str:
-    """The card with `results` in its metadata. Entries for the same dataset and task are replaced, all others stay.
+    """Return the card with `results` in its metadata.
+
+    Entries for the same dataset and task are replaced; others stay.
 
     Args:
         text: of a README.md; may be empty.
-        model_name: of the entry, where the card has none yet.
+        model_name: of the entry, if the card has none yet.
 
     Raises:
-        DataError: the card's metadata cannot be read, or not be changed without changing more of it.
+        DataError: the card's metadata cannot be read, or cannot be changed without side effects.
     """
     if len(text) > MAX_FILE:
         raise DataError(f"{README}: has more than {MAX_FILE} characters. Remedy: give a model card")
@@ -170,7 +172,7 @@ def _merged_index(existing: object, model_name: str, results: Sequence[IndexResu
 
 
 def _identity(result: object) -> tuple[str, str] | None:
-    """Dataset repository and leaderboard of a result; None for one that is not written as ours are."""
+    """Return the dataset repository and leaderboard of a result; None if it does not have our format."""
     match result:
         case {"dataset": {"type": str(dataset)}, "task": {"name": str(task)}}:
             return dataset, task
@@ -179,7 +181,7 @@ def _identity(result: object) -> tuple[str, str] | None:
 
 
 def _span(front: str) -> tuple[int, int]:
-    """The start and end of `model-index` in the metadata; both are its end where there is none yet."""
+    """Return the start and end of `model-index` in the metadata; both are the end of the metadata if it is missing."""
     root = yaml.compose(front, Loader=yaml.SafeLoader)
     if root is None:
         return len(front), len(front)
@@ -187,11 +189,11 @@ def _span(front: str) -> tuple[int, int]:
         return 0, len(front)
     if not isinstance(root, yaml.MappingNode) or root.flow_style:
         raise DataError(f"{README}: its metadata is in braces. Remedy: write one `name: value` a line")
-    # Whole lines: a key may stand behind "? ".
+    # Complete lines: a key may follow "? ".
     starts = [key.start_mark.index - key.start_mark.column for key, _ in root.value] + [len(front)]
     numbers = [number for number, (key, _) in enumerate(root.value) if key.value == KEY]
     if len(numbers) > 1:
-        raise DataError(f"{README}: {KEY} stands in it twice. Remedy: merge the two")
+        raise DataError(f"{README}: {KEY} appears in it twice. Remedy: merge the two")
     if not numbers:
         return len(front), len(front)
     start, end = starts[numbers[0]], starts[numbers[0] + 1]
@@ -203,7 +205,7 @@ def _span(front: str) -> tuple[int, int]:
 
 
 def _card_text(head: str, block: str, tail: str, newline: str) -> str:
-    """The parts on lines of their own; the text between the --- lines does not end in a line break."""
+    """Join the parts, each on its own lines; the text between the --- lines does not end in a line break."""
     if head and not head.endswith("\n"):
         head += newline
     body = head + block + tail.removeprefix(newline)

@@ -1,4 +1,4 @@
-"""What a log and the files made of it must say, before anything of them is published: of a run and of a judge alike."""
+"""Checks of a log and of the files made from it before publication, for runs and judges alike."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from barista_bench.runs.log.sample_log import SampleRecord, decode_record, whole
 
 
 class AskedLine(NamedTuple):
-    """The question of one line of a log: `example` of a run, or what a judge was shown; `number` of the run or draw.
+    """The question of one line of a log: `example` of a run, or the text shown to a judge; `number` of the run or draw.
 
-    `prompt` and `media` are the digests of what was sent; a line may leave them out.
+    `prompt` and `media` are the digests of the sent content; a line may leave them out.
     """
 
     example: str
@@ -27,7 +27,7 @@ class AskedLine(NamedTuple):
     media: str = ""
 
     def is_of(self, record: SampleRecord) -> bool:
-        """Whether a line answers this question, by all that it says of what it answers."""
+        """Return True if a line answers this question, by all fields that identify the question."""
         sent = record.prompt in ("", self.prompt) and record.media in ("", self.media)
         return sent and (record.example_id, record.run, record.fingerprint) == self[:3]
 
@@ -37,10 +37,10 @@ Expected = Mapping[str, AskedLine]
 
 
 def check_log(paths: Iterable[Path], expected: Expected, remedy: str) -> None:
-    """Refuse logs that hold anything but expected answers, each once. Failures to answer are no answers.
+    """Refuse logs that hold anything but expected answers, each once. Failures do not count as answers.
 
     Raises:
-        DataError: names the first line that is damaged, not expected, or another answer to what was answered before.
+        DataError: names the first line that is damaged, not expected, or differs from an earlier answer.
     """
     answers: dict[str, bytes] = {}
     for path in paths:
@@ -63,7 +63,7 @@ def check_log(paths: Iterable[Path], expected: Expected, remedy: str) -> None:
 
 
 def refuse_difference(stored: BaseModel, derived: BaseModel, path: Path) -> None:
-    """Raises DataError, which names the first field that a file has otherwise than its log and dataset give it."""
+    """Raise DataError, which names the first field of a file that differs from the value by its log and dataset."""
     difference = first_difference(*(json.loads(json.dumps(each.model_dump(mode="json"))) for each in (stored, derived)))
     if difference:
         raise DataError(
@@ -72,13 +72,13 @@ def refuse_difference(stored: BaseModel, derived: BaseModel, path: Path) -> None
 
 
 def refuse_other_scores(path: Path, lines: Iterable[str]) -> None:
-    """Raises DataError where the scores of the samples lie beside the figures, and are others than these."""
+    """Raise DataError if the samples' scores are saved beside the results, and differ from these."""
     if path.exists() and path.read_bytes() != "".join(lines).encode():
         raise DataError(f"{path}: is not what the log and the dataset give. Remedy: score the run again")
 
 
 def first_difference(stored: object, derived: object, path: str = "") -> str | None:
-    """`field: is this, not that` of the first difference of two JSON values; None where they are equal."""
+    """Return `field: is this, not that` for the first difference of two JSON values; None if they are equal."""
     if isinstance(stored, dict) and isinstance(derived, dict):
         for name in sorted({*stored, *derived}):
             inner = first_difference(stored.get(name), derived.get(name), f"{path}.{name}" if path else str(name))

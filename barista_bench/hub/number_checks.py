@@ -1,4 +1,4 @@
-"""Figures, counts and costs of results that contradict each other. Light: the leaderboard checks submissions by it."""
+"""Checks scores, counts and costs of results for contradictions. Light: the leaderboard uses it for submissions."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ def require(is_met: bool, complaint: str, remedy: str) -> None:
 
 
 def check_numbers(results: Results, where: str) -> None:
-    """Refuse results whose numbers contradict each other: figures, their intervals and runs, counts, costs.
+    """Refuse results whose numbers contradict each other: scores, their intervals and runs, counts, costs.
 
     Raises:
-        DataError: names the first field that is wrong.
+        DataError: names the first invalid field.
     """
     for field, complaint in _complaints(results):
         require(not complaint, f"{where}: {field}: {complaint}", "score the run again")
 
 
 def check_judged_numbers(judged: JudgedResults, results: Results, where: str) -> None:
-    """The same of a judge's results, which are of a run with these results."""
+    """Check a judge's results likewise, for a run with these results."""
     for field, complaint in _judged_complaints(judged, results):
         require(not complaint, f"{where}: {field}: {complaint}", "run `barista-bench judge` again")
 
@@ -150,7 +150,7 @@ def _tokens(costs: Mapping[str, Cost], input_tokens: int, output_tokens: int) ->
 
 
 def _figure_complaint(figure: Figure, runs: int) -> str:
-    """What is wrong with a figure in itself: its runs, mean, deviation and interval must fit together."""
+    """Return the fault of a score by itself: its runs, mean, deviation and interval must be consistent."""
     if not 1 <= len(figure.runs) <= runs:
         return f"has values of {len(figure.runs)} runs out of {runs}"
     if not _is_close(figure.mean, statistics.fmean(figure.runs)):

@@ -1,6 +1,6 @@
-"""Folders that go to the Hub as they are: built datasets and Spaces, metrics among them. All is checked here, offline.
+"""Folders that go to the Hub unchanged: built datasets and Spaces, metrics included. All checks here are offline.
 
-The Hub checks the card once more before it takes a file, see `Pusher.publish`.
+The Hub checks the card once more before it accepts a file, see `Pusher.publish`.
 """
 
 from __future__ import annotations
@@ -34,12 +34,11 @@ METRIC_APP: Final = Path(str(resources.files("barista_bench.metrics"))) / "app.p
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """A checked folder, and where it goes.
+    """A checked folder, and its target.
 
     Args:
-        files: all that leaves the machine, by its path in the repository; the program of a metric lies elsewhere than
-            in the folder.
-        outdated: patterns of files in the repository that are deleted where the folder lacks them.
+        files: all files to upload, by path in the repository; a metric's program lies outside the folder.
+        outdated: patterns of files in the repository that are deleted if the folder lacks them.
     """
 
     folder: Path
@@ -50,7 +49,7 @@ class Publication:
     space_sdk: str | None = None
 
     def refuse_secrets(self, token: str | None = None) -> None:
-        """Raises DataError where a file other than tables and pictures holds an access token, or `token` itself."""
+        """Raise DataError if a file, except tables and pictures, holds an access token, or `token` itself."""
         for name, path in self.files.items():
             if not name.endswith(_NO_TEXT):
                 with path.open("rb") as file:
@@ -61,11 +60,11 @@ class Publication:
 
 
 def publication(folder: str | Path, repo: str) -> Publication:
-    """Check a built dataset, or a Space of gradio: a folder whose README.md says so.
+    """Check a built dataset, or a Space of gradio: a folder whose README.md declares it.
 
     Raises:
-        ConfigError: `repo` is not a name of a repository, or not the one under which `evaluate` finds the metric.
-        DataError: the folder is not fit to be published, or a text in it holds an access token.
+        ConfigError: `repo` is not a name of a repository, or differs from the name where `evaluate` finds the metric.
+        DataError: the folder cannot be published, or a text in it holds an access token.
     """
     folder = Path(folder)
     try:
@@ -100,7 +99,7 @@ def _check_folder(folder: Path, repo: str, files: dict[str, Path]) -> Publicatio
 
 
 def _files(folder: Path) -> dict[str, Path]:
-    """All files of the folder but Python's caches, by their relative paths."""
+    """Return all files of the folder except Python's caches, by their relative paths."""
     if not folder.is_dir():
         raise DataError(f"{folder}: no folder. Remedy: give a built dataset, or a Space such as metrics/mean_ap")
     files = {}
@@ -118,7 +117,7 @@ def _files(folder: Path) -> dict[str, Path]:
 
 
 def _card(kind: type[RepoCard], folder: Path, files: Mapping[str, Path]) -> dict[str, Any]:
-    """Metadata of the folder's card, as the hub client reads it."""
+    """Return metadata of the folder's card, as the hub client reads it."""
     path = folder / README
     if README not in files:
         raise DataError(f"{path}: there is no card. Remedy: build the dataset again, or write one")

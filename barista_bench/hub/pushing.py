@@ -1,8 +1,8 @@
-"""Uploads to the Hub: a submission to a pull request or a branch, to main only when told; a folder to a repository of
-its own. Nothing is sent twice.
+"""Uploads to the Hub: a submission or a folder.
 
-Everything goes through `huggingface_hub`. Each commit names the commit that it was made from, so that a card which
-somebody changed meanwhile is not overwritten: the Hub refuses, and the next try merges anew.
+A submission goes to a pull request or a branch, and to main only if you say so. A folder goes to a separate repository.
+Nothing is sent twice. All uploads use `huggingface_hub`. Each commit names its parent commit, so that a concurrent
+change of a card is not overwritten: the Hub refuses the commit, and the next try merges again.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ RepoType: TypeAlias = Literal["model", "dataset", "space"]
 
 
 class PushError(BaristaError):
-    """The Hub cannot be reached, or does not take the upload."""
+    """The Hub cannot be reached, or refuses the upload."""
 
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """The place that commits go to: a pull request of their own (the default), or a branch.
+    """The target of commits: a new pull request (the default), or a branch.
 
     Raises:
         ConfigError: the branch is main, and `to_main` is not set.
@@ -59,7 +59,7 @@ class Destination:
 
     @property
     def revision(self) -> str:
-        """The revision whose files are read and added to."""
+        """The revision to read and to extend."""
         return self.branch or MAIN
 
     @property
@@ -69,7 +69,7 @@ class Destination:
 
 @dataclass(frozen=True, slots=True)
 class Push:
-    """The outcome of one repository. `changed` are the files of the commit, none where it held them all already."""
+    """The outcome for one repository. `changed` are the files of the commit, empty if the repository held them all."""
 
     repo_id: str
     repo_type: RepoType
@@ -78,10 +78,10 @@ class Push:
 
 
 def find_token(variable: str | None = None) -> str:
-    """The access token: from the environment variable `variable`, else from HF_TOKEN or the login of the hub client.
+    """Return the access token: from the environment variable `variable`, else from HF_TOKEN or the hub client's login.
 
     Raises:
-        ConfigError: there is none, or `variable` is not a name of one, which is not repeated.
+        ConfigError: there is no token, or `variable` is not a variable's name; the message does not repeat it.
     """
     if variable is not None:
         check_variable_name("token_env", variable)
@@ -93,7 +93,7 @@ def find_token(variable: str | None = None) -> str:
 
 
 class Pusher:
-    """Uploads with one token. It appears in no message; it is sent to `endpoint` and nowhere else.
+    """Uploads with one token. The token appears in no message, and is sent only to `endpoint`.
 
     Args:
         token: with the right to write, or to open pull requests.
@@ -114,15 +114,18 @@ class Pusher:
         return f"Pusher({self.destination})"
 
     def existing_files(self, model_repo: str, benchmark: str) -> ExistingFiles:
-        """Card and results that the model repository has, at the destination; a branch is made. Raises PushError."""
+        """Return the card and results of the model repository at the destination.
+
+        Creates a branch. Raises PushError.
+        """
         return self._existing_files(model_repo, benchmark)[0]
 
     def push_model(self, model_repo: str, benchmark: str, make: Callable[[ExistingFiles], Mapping[str, bytes]]) -> Push:
-        """Merge with what the repository has, and upload. `make` gives the files, from those that are there.
+        """Merge with the repository's files, and upload. `make` returns the files, given the existing files.
 
         Raises:
             PushError: as `push`.
-            DataError: what is there cannot be merged with.
+            DataError: the existing files cannot be merged.
         """
         existing, commit = self._existing_files(model_repo, benchmark)
         return self._commit(model_repo, "model", make(existing), commit)
@@ -145,15 +148,15 @@ class Pusher:
         return self._commit(repo_id, repo_type, files, self._head(repo_id, repo_type))
 
     def publish(self, publication: Publication, *, public: bool = False) -> str:
-        """Make the repository, and upload a folder to its main branch; an upload that was cut off goes on.
+        """Create the repository, and upload a folder to its main branch; an interrupted upload is resumed.
 
-        The Hub checks the card before it takes a file. Files that the repository has already are not sent again.
+        The Hub checks the card before it accepts a file. Files that the repository already has are not sent again.
 
         Returns:
             The repository's page.
 
         Raises:
-            ConfigError: the repository is there and public without `public`, or private with it.
+            ConfigError: the repository exists and is public without `public`, or private with it.
             DataError: a text holds an access token.
             PushError: the card is refused, the token may not write there, or the Hub cannot be reached.
         """
@@ -191,7 +194,7 @@ class Pusher:
         return str(url)
 
     def _prepare(self, repo_id: str, repo_type: RepoType) -> None:
-        """Make the branch, if it is none that the Hub makes (`refs/pr/7`)."""
+        """Create the branch, unless the Hub creates it (`refs/pr/7`)."""
         branch = self.destination.branch
         if branch is None or branch.startswith("refs/pr/"):
             return
@@ -199,7 +202,7 @@ class Pusher:
             self._api.create_branch(repo_id, branch=branch, repo_type=repo_type, exist_ok=True)
 
     def _head(self, repo_id: str, repo_type: RepoType) -> str:
-        """The destination's commit as it is now."""
+        """Return the destination's present commit."""
         revision = self.destination.revision
         with self._explaining_errors(repo_id, f"looking at {revision}"):
             commit = self._api.repo_info(repo_id, repo_type=repo_type, revision=revision).sha
@@ -208,7 +211,7 @@ class Pusher:
         return commit
 
     def _read_files(self, repo_id: str, commit: str, paths: Sequence[str]) -> dict[str, bytes]:
-        """The small files at these paths that a model repository has."""
+        """Return the small files at these paths that a model repository has."""
         with self._explaining_errors(repo_id, "reading its card"), TemporaryDirectory() as folder:
             remote_files = list(self._files(repo_id, "model", paths, commit))
             for file in remote_files:
@@ -245,12 +248,12 @@ class Pusher:
         return Push(repo_id, repo_type, commit_info.pr_url or commit_info.commit_url, tuple(sorted(changed)))
 
     def _changed_files(self, repo_id: str, repo_type: RepoType, files: Mapping[str, bytes], revision: str) -> set[str]:
-        """The files that the revision has not, or not with this content."""
+        """Return the files that the revision lacks, or has with other content."""
         remote = {file.path: file for file in self._files(repo_id, repo_type, list(files), revision)}
         return {name for name, data in files.items() if name not in remote or not _has_content(remote[name], data)}
 
     def _open_request(self, repo_id: str, repo_type: RepoType, files: Mapping[str, bytes]) -> str | None:
-        """An open pull request that would make the repository hold these files; its page."""
+        """Return the page of an open pull request that would add these files to the repository."""
         requests = self._api.get_repo_discussions(
             repo_id, repo_type=repo_type, discussion_type="pull_request", discussion_status="open"
         )
@@ -271,7 +274,10 @@ class Pusher:
 
     @contextmanager
     def _explaining_errors(self, repo_id: str, doing: str) -> Iterator[None]:
-        """The client's errors as ours. No cause is kept: a request, with the token in its headers, hangs on it."""
+        """Convert the client's errors to ours.
+
+        The cause is dropped: it refers to a request with the token in its headers.
+        """
         try:
             yield
             return
@@ -283,7 +289,7 @@ class Pusher:
 
 
 def _explanation(error: Exception) -> tuple[str, str]:
-    """The fault, and its remedy."""
+    """Return the fault and its remedy."""
     match error:
         case errors.RepositoryNotFoundError():
             return "no such repository, or the token may not see it", "make it first, or use a token with access"
@@ -306,7 +312,7 @@ _REMEDIES: Final = {
 
 
 def _has_content(remote_file: RepoFile, content: bytes) -> bool:
-    """Whether a file of the Hub has this content, by the hashes that the Hub names."""
+    """Return True if a file of the Hub has this content, by the Hub's hashes."""
     if remote_file.size != len(content):
         return False
     if remote_file.lfs is None:

@@ -1,4 +1,4 @@
-"""Rows of a submission, read from run folders: every figure is made anew from the log, and nothing else is believed."""
+"""Rows of a submission, read from run folders. Every score is computed again from the log; nothing else is trusted."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ JUDGED_PATTERN: Final = f"judges/*/{RESULTS_FILE}"
 
 
 def _judge_file(run: ScoredRun, judge: str | None) -> Path:
-    """The results of the judge whose figures stand for those of a run."""
+    """Return the results of the judge whose scores represent a run."""
     folder = run.folder
     paths = sorted(folder.glob(JUDGED_PATTERN))
     if not paths:
@@ -48,7 +48,7 @@ def _judge_file(run: ScoredRun, judge: str | None) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class SubmissionRow:
-    """One task's results. `judged` stands for the run's own figure in tasks that judges score."""
+    """One task's results. In tasks that judges score, `judged` replaces the run's score."""
 
     folder: Path
     task: type[Task]
@@ -70,12 +70,12 @@ class SubmissionRow:
 
     @property
     def task_id(self) -> str:
-        """The leaderboard. What is not comparable has boards of its own."""
+        """The leaderboard. Results that are not comparable have separate leaderboards."""
         return leaderboard_name(self.results.comparability)
 
     @property
     def gaps(self) -> dict[str, str]:
-        """Gaps of the row, and the remedy of each: samples, a judge's verdicts, or examples."""
+        """The gaps of the row, each with its remedy: samples, a judge's verdicts, or examples."""
         coverage, limit = self.results.coverage, self.results.dataset.limit
         gaps = {}
         if not coverage.is_complete:
@@ -101,20 +101,20 @@ def read_row(
     dataset: str | Path | None = None,
     adapter: str | None = None,
 ) -> SubmissionRow:
-    """A run folder as a row, scored anew; nothing is written there.
+    """Read a run folder as a row, and score its log again. Writes nothing.
 
     Args:
-        folder: with `run.json`, the log, and where it has been scored `results.json`, which must say what the log says,
+        folder: with `run.json`, the log and, if the run is scored, `results.json`, which must equal the log's results
             to the last digit.
-        judge: name of the judge whose figures count, where a run has several.
-        data: where the dataset that was run lies now, if it has moved.
-        root: where the videos of a linked set lie now, if they have moved.
-        dataset: the published dataset, which then stands for the one that was run, reference, pictures and all: a
-            built folder, or as `open_examples` takes it.
-        adapter: the adapter that was run, a folder or a Hub id; None to go by what `run.json` says of it.
+        judge: name of the judge whose scores count, if a run has several.
+        data: present place of the dataset that was run, if it has moved.
+        root: present place of the videos of a linked set, if they have moved.
+        dataset: the published dataset, which replaces the dataset that was run, references and pictures included: a
+            built folder, or as in `open_examples`.
+        adapter: the adapter that was run, a folder or a Hub id; None trusts `run.json`.
 
     Raises:
-        DataError, ConfigError: a file is missing or broken, or any of log, figures, settings and dataset disagree.
+        DataError, ConfigError: a file is missing or broken, or any of log, scores, settings and dataset disagree.
     """
     path = folder / RESULTS_FILE
     stored = read_results(path) if path.exists() else None

@@ -1,4 +1,4 @@
-"""Submissions, made of scored run folders, a row a task. Everything that may not be published stops here."""
+"""Submissions, made of scored run folders, a row per task. Data that must not be published is refused here."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ IndexResult: TypeAlias = Mapping[str, Any]
 
 
 class SubmissionTarget(checks.HubModel):
-    """The place that results go to, and what is said of them. Raises DataError through `checked`, naming the field."""
+    """The target of results, and their description. Raises DataError through `checked`, naming the field."""
 
     model_repo: checks.RepoId
     dataset_repo: checks.RepoId
@@ -49,7 +49,7 @@ class SubmissionTarget(checks.HubModel):
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """The published results of one model: at least one row, all of one benchmark, at most one a leaderboard."""
+    """The published results of one model: at least one row, all of one benchmark, at most one per leaderboard."""
 
     target: SubmissionTarget
     rows: tuple[SubmissionRow, ...]
@@ -78,7 +78,7 @@ class Submission:
             )
 
     def index_result(self, row: SubmissionRow) -> IndexResult:
-        """A row as model-index metadata, for readers that know no `.eval_results`."""
+        """Return a row as model-index metadata, for readers that do not support `.eval_results`."""
         target, dataset = self.target, row.results.dataset
         split = get_benchmark(dataset.benchmark).published_split(dataset.split)
         result: dict[str, Any] = {
@@ -109,10 +109,10 @@ def make_submission(
     dataset: str | Path | None = None,
     adapter: str | None = None,
 ) -> Submission:
-    """Make a model's results anew from its runs, and check that they may be published together.
+    """Compute a model's results again from its runs, and check that they may be published together.
 
     Args:
-        folders: run folders; results that lie in them must be what their logs give. Nothing is written there.
+        folders: run folders; results in them must match their logs. Nothing is written there.
         target: fields of `SubmissionTarget`.
         judge, data, root, dataset, adapter: see `read_row`.
         allow_incomplete: take runs with samples or verdicts missing, and runs under a limit; the notes say so.
@@ -136,7 +136,7 @@ def make_submission(
 def submission_of(
     rows: Sequence[SubmissionRow], target: SubmissionTarget, *, allow_incomplete: bool = False
 ) -> Submission:
-    """Rows as one submission. Raises DataError, see `make_submission`."""
+    """Combine rows into one submission. Raises DataError, see `make_submission`."""
     for row in rows:
         where = str(row.folder / RESULTS_FILE)
         checks.check_model(row.results, where)
@@ -148,7 +148,7 @@ def submission_of(
                 raise DataError(f"{where}: {gap}. Remedy: {remedy}, or say --allow-incomplete")
         _check_name(row, target)
         for name, value in row.results.changed_options.items():
-            # An encoder that lies in a folder is nobody else's, and its path no name of a leaderboard.
+            # An encoder in a local folder is private, and its path cannot name a leaderboard.
             if isinstance(value, str) and shared_name(value) != value:
                 raise DataError(
                     f"{where}: options.{name}: {value!r} is a path of this machine. "
@@ -159,7 +159,7 @@ def submission_of(
 
 
 def _check_name(row: SubmissionRow, target: SubmissionTarget) -> None:
-    """The model that was run must be the one that the results are said to be of."""
+    """Check that the model of the run is the model named in the submission."""
     run = row.results.model.name
     plain = run.partition(":")[2] if run.partition(":")[0] in ("sam3", "served", "predictions") else run
     expected = target.model_name or target.model_repo
@@ -194,7 +194,7 @@ def _check_together(rows: Sequence[SubmissionRow]) -> None:
 
 
 def notes(row: SubmissionRow) -> str:
-    """Notes beside a value: who vouches for it, interval, runs, coverage, judge, protocol, wording and examples."""
+    """Return notes beside a value: its source, interval, runs, coverage, judge, protocol, wording and examples."""
     results, coverage = row.results, row.results.coverage
     parts = [f"INCOMPLETE: {', '.join(row.gaps)}"] if row.gaps else []
     if results.protocol != "release":
@@ -225,7 +225,7 @@ def notes(row: SubmissionRow) -> str:
 
 
 def public_results(row: SubmissionRow, target: SubmissionTarget) -> Results:
-    """`results.json` for a results dataset: under the model's public name, without addresses and prices."""
+    """Return `results.json` for a results dataset: with the model's public name, without addresses and prices."""
     model = row.results.model
     settings = public_settings(model.settings)
     public = ModelInfo(name=target.model_repo, box_format=model.box_format, revision=model.revision, settings=settings)
@@ -235,7 +235,7 @@ def public_results(row: SubmissionRow, target: SubmissionTarget) -> Results:
 
 
 def public_judged(row: SubmissionRow, target: SubmissionTarget) -> JudgedResults | None:
-    """The judge's part of `public_results`."""
+    """Return the judge's part of `public_results`."""
     if row.judged is None:
         return None
     judge = row.judged.judge
@@ -250,11 +250,11 @@ def _without_prices(costs: Mapping[str, Cost]) -> dict[str, Cost]:
 
 
 def _public_name(name: str) -> str:
-    """A judge's name without the folder of this machine that it lies in."""
+    """Return a judge's name without a local folder."""
     local = name.startswith(("/", "~", ".")) or "\\" in name
     return (name.replace("\\", "/").rstrip("/").rpartition("/")[2] if local else name)[:100]
 
 
 def as_json(model: BaseModel) -> bytes:
-    """The bytes of a model, as `results.json` is written."""
+    """Return the bytes of a model, in the format of `results.json`."""
     return (json.dumps(model.model_dump(mode="json"), indent=1, ensure_ascii=False) + "\n").encode()

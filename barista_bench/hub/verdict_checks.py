@@ -1,4 +1,4 @@
-"""A judge's verdicts, held to the run's answers and to the form that the judge was given."""
+"""Checks a judge's verdicts against the run's answers and against the form that the judge was given."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from barista_bench.runs.score.scoring import ScoredRun
 
 
 def check_verdicts(run: ScoredRun, folder: Path, described: JudgeDescription) -> None:
-    """Refuse a judge whose log holds verdicts on anything else than the run's answers, or by another form.
+    """Refuse a judge whose log has verdicts on other answers than the run's, or in another form.
 
     Raises:
-        DataError: as `check_log`; or `judge.json` names another rubric, prompt or steps than it holds, says that it
-            came with a run that was not imported, or is not a judge's.
+        DataError: as `check_log`; or `judge.json` names another rubric, prompt or steps than it holds, claims to come
+            with a run that was not imported, or does not describe a judge.
     """
     where = str(folder / JUDGE_FILE)
     try:

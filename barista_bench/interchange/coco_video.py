@@ -1,7 +1,7 @@
-"""COCO video (YouTube-VIS, Yang et al. 2019): one JSON file, one annotation a track with a mask or null a frame.
+"""COCO video (YouTube-VIS, Yang et al. 2019): one JSON file, one annotation per track with a mask or null per frame.
 
-Beside the format's own fields a video has its `name` and the frames that are `annotated` (where that is missing: those
-with any mask), a track its `object_id`; other readers pass over these.
+Besides the format's fields a video has its `name` and the `annotated` frames (default: frames with any mask), and a
+track its `object_id`; other readers ignore these.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class _Video(msgspec.Struct):
 
     @property
     def frames(self) -> Sequence[int]:
-        """The frame of each segmentation: by the names of the pictures where these are of a part of the frames."""
+        """Return the frame of each segmentation: from the names of the pictures if these are a part of the frames."""
         stems = [PurePosixPath(name).stem for name in self.file_names]
         numbers = [int(stem) for stem in stems if stem.isascii() and stem.isdecimal() and len(stem) < _DIGITS]
         are_sampled = len(numbers) == self.length and numbers[-1] - numbers[0] >= self.length
@@ -78,7 +78,7 @@ class _CocoVideo(msgspec.Struct):
 
 
 def read(path: Path) -> Iterator[MaskTracks | DataError]:
-    """The videos of a file; a DataError in place of one that cannot be used at all, and for tracks of none.
+    """Return the videos of a file; a DataError in place of an unusable video, and for tracks without a video.
 
     Raises:
         DataError: the file is not of this format.
@@ -120,7 +120,7 @@ def _id_of(raw: msgspec.Raw) -> int | None:
 
 
 def _tracks(video: _Video, raws: Sequence[msgspec.Raw], names: Mapping[int, str]) -> MaskTracks:
-    """One video. A track or a mask that cannot be taken is counted; frames that it may be on are then incomplete."""
+    """Read one video. An unreadable track or mask is counted; the frames that it may be on are then incomplete."""
     frames = video.frames
     categories: dict[str, str] = {}
     masks: dict[int, dict[str, Rle]] = {frame: {} for frame in video.annotated or []}
@@ -148,7 +148,7 @@ def _tracks(video: _Video, raws: Sequence[msgspec.Raw], names: Mapping[int, str]
                 left_out[f"masks: {without_numbers(rle)}"] += 1
                 incomplete.add(frame)
             masks.setdefault(frame, {}).update({} if isinstance(rle, str) else {name: rle})
-    # A video of which every frame has its segmentation has that many frames; of a part of them nothing is known.
+    # If every frame has its segmentation, the video has that many frames; with a part of them, the number is unknown.
     count = video.length if isinstance(frames, range) else None
     masks = dict(sorted(masks.items()))
     return MaskTracks(
@@ -165,7 +165,7 @@ def _track_problem(track: _Track, video: _Video, names: Mapping[int, str]) -> st
 
 
 def write(tracks: Iterable[MaskTracks], folder: Path) -> list[str]:
-    """One file of all videos."""
+    """Write one file of all videos."""
     videos: list[dict[str, object]] = []
     annotations: list[dict[str, object]] = []
     lines: list[str] = []
@@ -209,7 +209,7 @@ def write(tracks: Iterable[MaskTracks], folder: Path) -> list[str]:
 
 
 def _shapes(rles: list[Rle | None], height: int, width: int) -> dict[str, list[object]]:
-    """Box and area of each frame, null where there is no mask."""
+    """Return box and area of each frame, null without a mask."""
     counts = [rle.counts for rle in rles if rle]
     boxes = iter(mask_boxes(counts, height, width).tolist())
     codes = [{"size": [height, width], "counts": text.encode("ascii")} for text in counts]

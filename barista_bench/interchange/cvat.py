@@ -1,8 +1,8 @@
 """CVAT 1.1 XML, for images or for video: masks as runs along the rows of their box, polygons, boxes and ellipses.
 
-`write` makes one file a video in the form for images: `image id` is the frame, `group_id` and the attribute `object`
-say which masks are one object. `read` takes both forms and every shape that has an area. A file with a DOCTYPE is
-refused, since entities can spell gigabytes.
+`write` makes one file per video in the form for images: `image id` is the frame; masks with equal `group_id` and
+attribute `object` are one object. `read` accepts both forms and every shape that has an area. A file with a DOCTYPE is
+refused, since entities can expand to gigabytes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _REMEDY = "export it as `CVAT for images 1.1` or `CVAT for video 1.1`"
 
 
 def read(path: Path) -> Iterator[MaskTracks | DataError]:
-    """The video of a file, or of each file of a folder; a DataError in place of a file that cannot be used at all."""
+    """Return the video of a file, or of each file of a folder; a DataError in place of an unusable file."""
     for file in sorted(path.glob("*.xml")) if path.is_dir() else [path]:
         try:
             yield _Reader(_parse(file), file).tracks()
@@ -55,7 +55,7 @@ def _parse(file: Path) -> ElementTree.Element:
 
 
 class _Reader:
-    """Reads one file: a shape that cannot be taken is counted by its reason, and its frame is then incomplete."""
+    """Reads one file. An unreadable shape is counted by its reason, and its frame is then incomplete."""
 
     def __init__(self, root: ElementTree.Element, file: Path) -> None:
         self._root, self._file = root, file
@@ -65,7 +65,7 @@ class _Reader:
         self._left_out: Counter[str] = Counter()
 
     def tracks(self) -> MaskTracks:
-        """The video. Raises DataError where the file says no size, or holds neither images nor tracks."""
+        """Return the video. Raises DataError if the file has no size, or neither images nor tracks."""
         name = self._root.findtext("meta/task/name") or self._file.stem
         size = self._size()
         for image in self._root.findall("image"):
@@ -91,7 +91,7 @@ class _Reader:
         return MaskTracks(name, *size, self._categories, masks, None, frozenset(self._incomplete), dict(self._left_out))
 
     def _size(self) -> tuple[int, int]:
-        """(width, height) of the video: of the task, else of the first image."""
+        """Return (width, height) of the video: of the task, else of the first image."""
         sizes = [
             (node.findtext("width"), node.findtext("height"))
             for path in ("meta/task/original_size", "meta/original_size")
@@ -156,7 +156,7 @@ def _number(shape: ElementTree.Element, name: str, default: str | None = None) -
 
 
 def _mask_of_runs(shape: ElementTree.Element, size: tuple[int, int]) -> Rle | str:
-    """A mask as runs down the columns of its picture, from runs along the rows of its box."""
+    """Convert runs along the rows of a box to a mask as runs down the columns of its picture."""
     width, height = size
     left, top, across, down = (int(shape.attrib[name]) for name in ("left", "top", "width", "height"))
     if not (left >= 0 and top >= 0 and 0 < across <= width - left and 0 < down <= height - top):
@@ -190,7 +190,7 @@ _SHAPES = {"mask": _mask_of_runs, "polygon": _mask_of_polygon, "box": _mask_of_b
 
 
 def write(tracks: Iterable[MaskTracks], folder: Path) -> list[str]:
-    """`NAME.xml` for each video."""
+    """Write `NAME.xml` for each video."""
     lines = []
     for video in tracks:
         root = ElementTree.Element("annotations")

@@ -1,7 +1,7 @@
-"""DAVIS and YouTube-VOS: a folder of palette PNGs a video, one a frame, whose index is the object.
+"""DAVIS and YouTube-VOS: a folder of palette PNGs per video, one per frame, whose index is the object.
 
-A pixel has one object: of objects that overlap, the smaller one is drawn over the larger, and what that cuts is said.
-`objects.json` beside the folders names objects and categories; where it is missing, objects are their numbers, of the
+A pixel has one object. Of overlapping objects the smaller is drawn over the larger, and the lost pixels are reported.
+`objects.json` beside the folders has names and categories of objects. Without it, objects are named by number, with the
 category `unknown`.
 """
 
@@ -39,7 +39,7 @@ _Objects = dict[str, dict[Annotated[int, msgspec.Meta(ge=1, le=_MOST_OBJECTS)], 
 
 
 def read(folder: Path) -> Iterator[MaskTracks | DataError]:
-    """The videos of a folder; a DataError in place of one that cannot be used at all.
+    """Return the videos of a folder; a DataError in place of an unusable video.
 
     Raises:
         DataError: there is no such folder, or its objects.json cannot be read.
@@ -89,7 +89,7 @@ def _read_video(folder: Path, objects: dict[int, _ObjectName]) -> MaskTracks:
 
 
 def _read_indices(path: Path, size: tuple[int, int] | None) -> NDArray[np.uint8]:
-    """The picture of a frame. Raises ValueError where its name is no frame, or it is not of `size`."""
+    """Read the picture of a frame. Raises ValueError if its name is not a frame's, or it is not of `size`."""
     if not path.stem.isdecimal() or int(path.stem) >= MAX_FRAMES:
         raise ValueError("not named by their frame")
     picture = read_labels(path)
@@ -99,7 +99,7 @@ def _read_indices(path: Path, size: tuple[int, int] | None) -> NDArray[np.uint8]
 
 
 def write(tracks: Iterable[MaskTracks], folder: Path) -> list[str]:
-    """`NAME/00000.png` for each annotated frame, and objects.json."""
+    """Write `NAME/00000.png` for each annotated frame, and objects.json."""
     lines = []
     objects: dict[str, dict[int, _ObjectName]] = {}
     for video in tracks:
@@ -126,7 +126,7 @@ def write(tracks: Iterable[MaskTracks], folder: Path) -> list[str]:
 
 
 def _draw_picture(video: MaskTracks, masks: Mapping[str, Rle], numbers: Mapping[str, int]) -> tuple[np.ndarray, int]:
-    """The picture, and how many pixels of masks are not in it."""
+    """Return the picture, and the number of mask pixels that it lacks."""
     planes = {name: decode_mask(rle) for name, rle in masks.items()}
     picture = np.zeros((video.height, video.width), dtype=np.uint8)
     for name in sorted(planes, key=lambda name: (-int(planes[name].sum()), name)):
@@ -136,7 +136,7 @@ def _draw_picture(video: MaskTracks, masks: Mapping[str, Rle], numbers: Mapping[
 
 
 def _palette() -> list[int]:
-    """The colours that DAVIS and Pascal VOC use: the bits of an index dealt out to red, green and blue in turn."""
+    """Return the colours of DAVIS and Pascal VOC: bits of an index go to red, green and blue in turn."""
     return [
         sum((index >> (3 * step + channel) & 1) << (7 - step) for step in range(3))
         for index in range(256)

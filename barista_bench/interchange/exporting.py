@@ -1,8 +1,8 @@
-"""Runs of ours as released run folders (docs/upstream/barista.md, "Runs"), under the released rules.
+"""Exports our runs as released run folders (docs/upstream/barista.md, "Runs"), under the released rules.
 
-A run is written one repetition at a time, as the released harness would have done. What our records do not say is the
-release's default: no retries were counted, one request at a time, no ids of responses. Of an imported run, what was
-kept then says what it really was.
+Each repetition of a run is written separately, as by the released harness. Data that our records lack gets the
+release's default: no counted retries, one request at a time, no ids of responses. For an imported run, the original
+values were saved and are used.
 """
 
 from __future__ import annotations
@@ -44,12 +44,11 @@ _DEFAULTS = {"timeout_sec": 180.0, "max_retries": 3, "vertexai": False}
 
 
 class JudgeScores(NamedTuple):
-    """Scores of all repetitions; none without a judge.
+    """Scores of all repetitions; empty without a judge.
 
     Args:
         judge: name of the judge's model.
-        replaced: an imported run has another judge than it came with, so that what was kept of its figures no longer
-            holds.
+        replaced: an imported run has another judge than the original, so the saved scores are no longer valid.
     """
 
     judge: str = ""
@@ -58,9 +57,9 @@ class JudgeScores(NamedTuple):
 
 
 class RepetitionFiles:
-    """The released files of one repetition, `run`; `contents` are those of the folder that was imported, if one was.
+    """The released files of one repetition, `run`; `contents` are the imported folder's, if any.
 
-    Floats are those of the records that come out, in their order.
+    Floats are computed from the exported records, in their order.
     """
 
     def __init__(
@@ -88,7 +87,7 @@ class RepetitionFiles:
         )
         figures = self._figures(own_records, predictions, config)
         metrics = contents.record(released_folder.METRICS, figures)
-        # Figures that we make, since those of a file may lack anything, and what only the file can say.
+        # Scores that we compute, since a file may lack any, and fields that only the file has.
         runner_metrics = released_folder.RUNNER_METRICS
         shown_metrics = figures | {k: v for k, v in metrics.items() if k in runner_metrics and v is not None}
         source = contents.text(released_folder.EXAMPLES_SOURCE, f"{self._own_run.description.data.path}\n")
@@ -132,7 +131,7 @@ class RepetitionFiles:
 
     @property
     def _provider(self) -> str:
-        """The provider that an imported run names, else by how the model was reached."""
+        """Return the provider of an imported run, else the provider by how the model was reached."""
         settings = self._model.settings
         return settings.get("provider") or ("openai_compat" if "base_url" in settings else "local")
 
@@ -185,7 +184,7 @@ class RepetitionFiles:
         }
 
     def _with_scores(self, record: JsonObject) -> JsonObject:
-        """The record with what the judge said."""
+        """Return the record with the judge's scores."""
         scores = self._judging.scores.get((record["example_id"], self._run))
         if not scores:
             return record
@@ -199,7 +198,7 @@ class RepetitionFiles:
     def _figures(
         self, own_records: Sequence[JsonObject], released_records: Sequence[JsonObject], config: JsonObject
     ) -> JsonObject:
-        """The figures of results that we make: those of a file that others wrote may lack anything."""
+        """Return the scores of results that we compute: files from others may lack anything."""
         examples = {example.example_id: example for example in self._own_run.examples.examples}
         records = [
             ReleasedRecord(
@@ -229,7 +228,7 @@ def _error(sample: ScoredSample) -> str | None:
 
 
 def _token_totals(predictions: Sequence[JsonObject]) -> JsonObject:
-    """Sums over the records with any usage; without any there are none."""
+    """Return sums over the records with any usage; empty without such records."""
     if not any(record.get("usage") for record in predictions):
         return {}
     names = ("input_tokens", "output_tokens", "thinking_tokens")
@@ -257,7 +256,7 @@ NO_VERDICT = "geval_error: "
 
 @dataclass(frozen=True, slots=True)
 class ExportedRun:
-    """The exported folders: one for each repetition, and how many records they hold in all."""
+    """The exported folders: one per repetition, and the total number of records."""
 
     folders: tuple[Path, ...]
     task: str
@@ -273,13 +272,13 @@ def export_run(
     data: str | Path | None = None,
     root: str | Path | None = None,
 ) -> ExportedRun:
-    """Write a run folder in the released layout: `out` itself, or for several repetitions a folder each below it.
+    """Write a run folder in the released layout: in `out`, or for several repetitions in one folder each below it.
 
-    An imported run comes out as it was. Of a run of ours, samples that were never asked are no records.
+    An imported run is exported as it was. Samples of our runs that were never asked get no records.
 
     Args:
-        judge: which folder below RUN/judges has the scores; None takes the judge that the run was imported with, else
-            the only one.
+        judge: the folder below RUN/judges with the scores; None uses the judge of the imported run, else the only
+            judge.
 
     Raises:
         ConfigError: `out` is taken, the run is of another benchmark or protocol, or the judge has to be named.
@@ -350,7 +349,7 @@ def _judge_folder(own_run: ReadRun, judge: str | None) -> Path | None:
 def _read_judge_scores(
     own_run: ReadRun, folder: Path | None, data: str | Path | None, root: str | Path | None, *, is_imported: bool
 ) -> JudgeScores:
-    """The judge's scores by sample and criterion."""
+    """Return the judge's scores by sample and criterion."""
     if folder is None:
         return JudgeScores()
     described = read_judge(folder)
@@ -363,7 +362,7 @@ def _read_judge_scores(
 
 
 def _released_scores(verdicts: Sequence[SampleVerdict]) -> dict[str, ReleasedScore]:
-    """Criterion to the mean of its draws and the first one's reason; criteria that were never asked for are absent."""
+    """Return criterion -> mean of its draws and first draw's reason, without criteria that were never requested."""
     scores: dict[str, ReleasedScore] = {}
     for criterion in dict.fromkeys(verdict.criterion for verdict in verdicts):
         answered_verdicts = [v for v in verdicts if v.criterion == criterion and v.status != MISSING]

@@ -1,9 +1,9 @@
 """A run as a dataset that FiftyOne imports, written without FiftyOne (docs/integrations.md has its import, tested).
 
-metadata.json says which fields samples have, samples.json holds them as MongoDB's extended JSON, data/ the images that
-the model saw. A sample is one image of one logged answer: `example_id`, `run` and `image` tell them apart. Its boxes
-are detections by kind (`reference`, `predicted`, `given`), as fractions of the image, with masks where the task has
-them. The texts of answer and reference, which may be megabytes of masks, stand on the first image of an answer alone.
+metadata.json lists the fields of samples, samples.json has the samples as MongoDB's extended JSON, data/ the images
+that the model saw. A sample is one image of one logged answer, identified by `example_id`, `run` and `image`. Its boxes
+are detections by kind (`reference`, `predicted`, `given`), as fractions of the image, with masks if the task has them.
+The texts of answer and reference, which may be megabytes of masks, are only on the first image of an answer.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Document = dict[str, Any]
 
 
 class FiftyOneCounts(NamedTuple):
-    """Samples that were written, and examples that were left out since their images cannot be decoded."""
+    """Numbers of samples written, and of examples left out because their images cannot be decoded."""
 
     samples: int
     left_out: int
@@ -137,7 +137,7 @@ def _detections(kind: str, name: str, overlays: Iterable[Overlay], image: Image.
 
 
 def _mask(overlay: Overlay, image: Image.Image) -> Document | None:
-    """The part of a mask that lies in the box, as FiftyOne packs arrays: NumPy's file format, by zlib."""
+    """Return the part of a mask inside the box, in FiftyOne's array format: NumPy's file format, compressed by zlib."""
     if overlay.mask is None:
         return None
     mask = decode_mask(overlay.mask)
@@ -189,7 +189,7 @@ def _field(name: str, kind: str, *, subfield: str | None = None, **extra: object
 
 
 def _without_dots(figures: Mapping[str, float]) -> dict[str, float]:
-    """Dots separate levels in MongoDB's names."""
+    """Replace dots, which separate levels in MongoDB's names."""
     return {name.replace(".", "_"): value for name, value in figures.items()}
 
 

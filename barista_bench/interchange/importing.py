@@ -1,8 +1,8 @@
-"""Released run folders as run folders of ours: `score`, `report` and `export-run` take them.
+"""Converts released run folders to our run folders, for `score`, `report` and `export-run`.
 
-A folder holds `predictions.jsonl` and, beside it, `benchmark_examples.jsonl`. Each folder becomes one run of the new
-folder; model, provider, settings, task and examples must be the same in all. What the release says of a sample stands:
-
+A folder has `predictions.jsonl` and `benchmark_examples.jsonl`. Each folder becomes one run of the new folder;
+model, provider, settings, task and examples must be the same in all. The release's statement about a sample
+determines its status:
 | the release's record | status here |
 |---|---|
 | `error` begins with `provider_error: `, or there is no text at all | infra_error |
@@ -12,8 +12,9 @@ folder; model, provider, settings, task and examples must be the same in all. Wh
 | no error, `finish_reason` names the token limit | truncated, and counts |
 | otherwise | ok, or parse_error where our parser cannot read it |
 
-Scores of a judge become verdicts in a judge's folder (`judging/released_verdicts.py`); what a sample has no field for
-is kept beside the log (`released_folder.py`). Records stay in their order, on which the release's figures depend.
+Scores of a judge become verdicts in a judge's folder (`judging/released_verdicts.py`). Data without a field in our
+samples is saved beside the log (`released_folder.py`). Records keep their order, since the release's scores depend on
+it.
 """
 
 from __future__ import annotations
@@ -64,16 +65,16 @@ _KEPT_VERDICT = "our parser reads it; the release's verdict stands, so that scor
 
 @dataclass(frozen=True, slots=True)
 class ImportedRun:
-    """The imported run, and where our parser and our figures differ from the release's, which should be nowhere.
+    """The imported run, and differences of our parser and scores from the release's. There should be none.
 
     Args:
-        runs: folders that were read.
+        runs: number of folders.
         unanswered: examples times runs without any record: they are missing in the coverage.
         judged: samples with a judge's scores.
-        kept_failures: samples that the release could not read and our parser could; they stay failures.
-        new_failures: samples that the release could read and our parser cannot.
-        other_results: samples whose `task_result` is not the one that we make of the same answer.
-        other_figures: keys of `metrics.json` that are not what we make of the same records.
+        kept_failures: samples that only our parser can read; they stay failures.
+        new_failures: samples that only the release could read.
+        other_results: samples whose `task_result` differs from our result for the same answer.
+        other_figures: keys of `metrics.json` that differ from our scores of the same records.
     """
 
     folder: Path
@@ -98,21 +99,21 @@ def import_run(
     benchmark: str = "barista",
     options: Mapping[str, object] | None = None,
 ) -> ImportedRun:
-    """Make a run folder of ours from one folder of the released harness, or from several as repetitions.
+    """Make a run folder from one folder of the released harness, or from several as repetitions.
 
     Args:
         folders: of the released harness, in the order of the runs.
         out: the new folder; must not exist, or be empty.
-        examples: the frozen file that was run, where a folder does not hold `benchmark_examples.jsonl`.
-        root: the release; needed where the frozen file leaves something out, and to show pictures in reports.
-        box_format: how the model was asked to write boxes; None takes what the run's settings say, and without
-            settings the release's convention for the model's family.
+        examples: the frozen file that was run, if a folder lacks `benchmark_examples.jsonl`.
+        root: the release; needed if the frozen file omits data, and to show pictures in reports.
+        box_format: the requested format of boxes; None uses the run's settings, or without settings the release's
+            convention for the model's architecture.
         options: of the task.
 
     Raises:
         DataError: a file is missing or damaged, a record is of no example, repeats, or is of another task or model;
             names file and lines.
-        ConfigError: `out` is taken, the folders are not runs of the same thing, or the box format is not known.
+        ConfigError: `out` is taken, the folders are not runs of the same task and model, or the box format is unknown.
     """
     paths = [Path(folders)] if isinstance(folders, str | Path) else [Path(folder) for folder in folders]
     out = Path(out).absolute()
@@ -133,10 +134,10 @@ def import_run(
 
 
 def family_format(model: str, provider: str | None) -> BoxFormat:
-    """The format in which the release asks a model's family to write boxes.
+    """Return the release's box format for a model's architecture.
 
     Raises:
-        ConfigError: the family is not one of the release's.
+        ConfigError: the architecture is not in the release.
     """
     for text in (model, provider or ""):
         formats = {box_format for family, box_format in FAMILY_FORMATS.items() if family in text.casefold()}
@@ -149,7 +150,7 @@ def family_format(model: str, provider: str | None) -> BoxFormat:
 
 
 def _prompts(released: Sequence[ReleasedRun]) -> PromptTexts:
-    """A wording that stands for the release's own, of which only the texts that were sent are known."""
+    """Return a wording for the release's prompts, built from the sent texts."""
     prompt_texts = sorted({record.prompt_text or "" for run in released for record in run.predictions})
     text = "The released harness asked this in its own words: see prompt_text in its predictions.jsonl."
     sha256 = digest(*prompt_texts)
@@ -189,7 +190,7 @@ class _Importer:
             write_released_judge(folder, self.first.judge, self.first.provider, self.scores)
         if self.task.protocol != "release":
             return
-        # The released files are made anew from the folder just written; what comes out differently is kept.
+        # The released files are made again from the new folder; differences from the originals are saved.
         own_run, judging = read_samples(folder), JudgeScores(self.first.judge, self.scores)
         for run_index, run in enumerate(self.released):
             contents = OriginalContents(run.original, run_index)
@@ -214,7 +215,7 @@ class _Importer:
         )
 
     def _description(self, fingerprints: set[str], out: Path, root: str | Path | None) -> RunDescription:
-        """`run.json`, and in it `imported`: what it was made from."""
+        """Return `run.json`, whose `imported` describes its origin."""
         return run_description(
             out,
             self.task,
@@ -258,7 +259,7 @@ class _Importer:
         )
 
     def _status(self, prediction: ReleasedPrediction) -> tuple[Status, str | None]:
-        """Status and reason; `_KEPT_VERDICT` says that the text has to be left out for the verdict to stand."""
+        """Return status and reason; `_KEPT_VERDICT` means that the text must be omitted to preserve the verdict."""
         ending, error = meaning_of(prediction.finish_reason), prediction.error or ""
         unread = error.startswith(PARSE_ERROR)
         if error.startswith(PROVIDER_ERROR) or (prediction.raw_text is None and not unread):
@@ -280,7 +281,7 @@ class _Importer:
 
 
 def _judge_scores(released: Sequence[ReleasedRun]) -> ReleasedScores:
-    """The judge's scores of each sample that was judged."""
+    """Return the judge's scores of each judged sample."""
     scores: dict[tuple[str, int], dict[str, ReleasedScore]] = {}
     for run_index, run in enumerate(released):
         for prediction in run.predictions:

@@ -1,10 +1,10 @@
 """Masks of videos in the formats of other tools: COCO video (lossless, recommended), CVAT 1.1 and DAVIS.
 
-| format | one is | identity | what is lost |
+| format | files | identity | lost data |
 |---|---|---|---|
 | `coco_video` | a JSON file of all videos | `object_id` of a track | nothing |
-| `cvat` | an XML file a video | attribute `object`, else label and `group_id`, else the track | nothing |
-| `davis` | a folder of palette PNGs a video | the index | overlaps, categories but for `objects.json` |
+| `cvat` | an XML file per video | attribute `object`, else label and `group_id`, else the track | nothing |
+| `davis` | a folder of palette PNGs per video | the index | overlaps, categories except in `objects.json` |
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _WRITERS = {"coco_video": coco_video.write, "cvat": cvat.write, "davis": davis.w
 
 
 def read_mask_tracks(source: Path, name: str) -> Iterator[MaskTracks | DataError]:
-    """The videos of a file or folder; a DataError in place of a video that cannot be used at all.
+    """Read the videos of a file or folder; a DataError in place of an unusable video.
 
-    A record that cannot be taken is counted in `MaskTracks.left_out`, and costs no other.
+    An unreadable record is counted in `MaskTracks.left_out`, and affects no other.
 
     Raises:
         ConfigError: the format is unknown.
@@ -36,10 +36,10 @@ def read_mask_tracks(source: Path, name: str) -> Iterator[MaskTracks | DataError
 
 
 def write_mask_tracks(tracks: Iterable[MaskTracks], out: Path, name: str) -> list[str]:
-    """Write videos to a new folder; what was written and what was lost, a line a video.
+    """Write videos to a new folder. Returns the written and the lost data, one line per video.
 
     Raises:
-        ConfigError: the format is unknown, or the folder holds something.
+        ConfigError: the format is unknown, or the folder is not empty.
     """
     if name not in _WRITERS:
         raise ConfigError(f"format {name!r} is not written. Remedy: give --format {', '.join(_WRITERS)}")

@@ -1,5 +1,7 @@
-"""Answers that another harness recorded (`Benchmark.formats`) as run folders of ours, and the file that a benchmark's
-own leaderboard takes (`Benchmark.submission`), made from a run folder.
+"""Imports answers that another harness recorded, and exports answers for a benchmark's leaderboard.
+
+`Benchmark.formats` read recorded answers into our run folders. `Benchmark.submission` makes a leaderboard's file from a
+run folder.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ NAMED = 20
 
 
 def known_formats() -> dict[str, str]:
-    """Format name to the benchmark that reads it."""
+    """Return format name -> the benchmark that reads it."""
     return {name: benchmark.name for benchmark in BENCHMARKS.values() for name in benchmark.formats}
 
 
@@ -49,9 +51,9 @@ def import_recorded(
 
     Args:
         predictions: file or folder in the format `form`, one of `known_formats`.
-        out: parent of the run folders, each called as its task; none of them may be there yet.
-        model: the model's name, where the files do not tell it.
-        options: of the tasks; each gets those that it has.
+        out: parent of the run folders, each named after its task; none may exist yet.
+        model: the model's name, if the files do not contain it.
+        options: of the tasks; each uses the options that it has.
 
     Raises:
         ConfigError: the format is unknown, or a folder is there already.
@@ -115,7 +117,7 @@ def _write_run(task: Task, recorded: RecordedAnswers, out: Path, form: str, mode
 def write_imported(
     folder: Path, described: RunDescription, examples: Sequence[Example], records: Iterable[SampleRecord]
 ) -> None:
-    """The files of a run folder whose answers came from elsewhere; it holds its own examples."""
+    """Write the files of a run folder with answers from elsewhere; it contains its examples."""
     write_frozen(examples, folder / OWN_EXAMPLES)
     with SampleLog(Shard().file(folder, "samples")) as samples:
         for record in records:
@@ -156,19 +158,19 @@ def _sample_record(
 def write_submission_file(
     folder: str | Path, out: str | Path, run: int = 0, *, data: str | Path | None = None, allow_incomplete: bool = False
 ) -> tuple[Path, int]:
-    """Write one run's answers as their benchmark wants them. Answers of the questions may be hidden.
+    """Write one run's answers in their benchmark's format. References may be hidden.
 
     Args:
-        run: which repetition, from 0.
-        allow_incomplete: whether questions may be missing that were not answered yet, that infrastructure cost, or that
-            the run's `limit` left out.
+        run: the repetition, from 0.
+        allow_incomplete: allow missing questions: not yet answered, lost to infrastructure, or excluded by the run's
+            `limit`.
 
     Returns:
         The path written, and the number of answers.
 
     Raises:
-        ConfigError: the benchmark takes no such file, or `out` lies in a folder that a command made.
-        DataError: the run is none, or not finished.
+        ConfigError: the benchmark has no such file, or `out` lies in a folder that a command made.
+        DataError: the folder is not a run, or the run is not finished.
     """
     check_place(Path(out))
     own_run = read_samples(folder, data=data)

@@ -1,8 +1,8 @@
-"""A released run folder, as the released harness writes it: its files, what is read of them, and how they are written.
+"""A released run folder: its files, the fields that we read, and how they are written.
 
-What is read has a type here; all else is carried along and never looked at. What a released folder says and a run of
-ours has no field for stands in `released.jsonl` of an imported run folder: on import every file of the released folder
-is made anew from the run of ours, and what came out differently is kept; on export it is put back.
+Fields that we read have a type here; all others are copied unread. If a released folder contains data that our run has
+no field for, `released.jsonl` of the imported run folder stores it: import makes every file of the released folder
+again from our run, and saves the differences. Export restores them.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ StructT = TypeVar("StructT", bound=msgspec.Struct)
 
 
 class Usage(msgspec.Struct):
-    """A server may say anything: sums leave out what is not a usual count."""
+    """Token usage. A server may report any value: sums omit unusual counts."""
 
     input_tokens: int | None = None
     output_tokens: int | None = None
@@ -86,7 +86,7 @@ class ReleasedModelConfig(msgspec.Struct):
 
 
 class ReleasedTaskParams(msgspec.Struct):
-    """The release's defaults stand where a run says nothing else."""
+    """Parameters of a released task, with the release's defaults."""
 
     bbox_format: BoxOrder = "yxyx"
     bbox_scale: Annotated[int, msgspec.Meta(ge=1, le=10**6)] | None = 1000
@@ -103,7 +103,7 @@ class ReleasedConfig(msgspec.Struct):
 
 
 class RunnerMetrics(msgspec.Struct):
-    """The run's own fields in `metrics.json`."""
+    """The run's fields in `metrics.json`."""
 
     wall_clock_ms: Number | None = None
     concurrency: Count | None = None
@@ -120,7 +120,7 @@ SCHEMAS: dict[str, type[msgspec.Struct]] = {CONFIG: ReleasedConfig, METRICS: Run
 
 
 def checked(values: Mapping[str, Any], schema: type[StructT], where: object) -> StructT:
-    """Values as a typed record. Raises DataError, naming the field, for values of another type."""
+    """Return values as a typed record. Raises DataError, naming the field, for values of another type."""
     try:
         return msgspec.convert(values, schema)
     except msgspec.ValidationError as error:
@@ -129,7 +129,7 @@ def checked(values: Mapping[str, Any], schema: type[StructT], where: object) -> 
 
 @dataclass(frozen=True, slots=True)
 class ReleasedFolder:
-    """Content of one run folder; None for a file that is not there. `errors.jsonl` follows from the predictions."""
+    """Content of one run folder; None for a missing file. `errors.jsonl` follows from the predictions."""
 
     config: JsonObject | None
     examples: tuple[JsonObject, ...]
@@ -140,7 +140,7 @@ class ReleasedFolder:
 
     @property
     def directory(self) -> str | None:
-        """The folder in which the run was written, as its summary says it."""
+        """The original path of the run's folder, from its summary."""
         first_line = (self.summary or "").partition("\n")[0]
         return first_line.removeprefix(DIRECTORY) if first_line.startswith(DIRECTORY) else None
 
@@ -158,7 +158,7 @@ class ReleasedFolder:
 
 
 def as_json(value: object) -> str:
-    """JSON in one line, as the release writes those of its JSONL files."""
+    """Return JSON in one line, as in the release's JSONL files."""
     return json.dumps(value, sort_keys=True)
 
 
@@ -169,9 +169,9 @@ class KeptFields(msgspec.Struct, frozen=True, omit_defaults=True):
     """Fields that differ in one file of one run, or in one line of it.
 
     Args:
-        values: fields as the release has them.
+        values: the release's fields.
         absent: fields that the release does not have.
-        text: the whole content, of files that are no JSON.
+        text: the complete content of files that are not JSON.
     """
 
     run: int
@@ -183,7 +183,7 @@ class KeptFields(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class OriginalContents:
-    """The contents of the original folder; `differences` collects where what is made of a run of ours is another."""
+    """The contents of the original folder; `differences` collects where our version differs."""
 
     def __init__(self, original: ReleasedFolder, run: int) -> None:
         self._run = run
@@ -224,7 +224,7 @@ class OriginalContents:
 
 
 class RestoredContents:
-    """Contents made of a run of ours, with the fields put back that its import kept; of another run none was kept."""
+    """Contents made from our run, with the saved fields restored; other runs have no saved fields."""
 
     def __init__(self, kept: Iterable[KeptFields], run: int) -> None:
         self._kept = {(entry.file, entry.example_id): entry for entry in kept if entry.run == run}
@@ -245,7 +245,7 @@ ReleasedContents = OriginalContents | RestoredContents
 
 
 def _without_scores(record: Mapping[str, Any]) -> JsonObject:
-    """A record of `predictions.jsonl` without what a judge said, which stands in the judge's folder."""
+    """Return a record of `predictions.jsonl` without a judge's scores, which the judge's folder holds."""
     result = record.get("task_result")
     if not isinstance(result, dict):
         return dict(record)
@@ -258,7 +258,7 @@ def write_kept_fields(differences: Sequence[KeptFields], folder: Path) -> None:
 
 
 def read_kept_fields(folder: Path) -> list[KeptFields]:
-    """The kept fields of an imported run; nothing of another. Raises DataError, naming the line that is damaged."""
+    """Return the saved fields of an imported run; empty for another run. Raises DataError, naming the damaged line."""
     path = folder / KEPT_FILE
     if not path.is_file():
         return []
@@ -278,15 +278,15 @@ _MEAN = "mean_geval_"
 
 
 def summary_text(task: str, metrics: JsonObject, directory: str, *, total_tokens: int) -> str:
-    """`summary.txt`, from `templates/summary.txt`, without a line end: the figures of `metrics.json` for people.
+    """Write `summary.txt`, from `templates/summary.txt`, without a line end: the scores of `metrics.json` for people.
 
-    The random best and worst answers that the release adds for referring are drawn without a seed: they are left out.
+    The release adds random best and worst answers for referring, drawn without a seed: they are left out.
 
     Args:
         task: its name in the release.
         metrics: content of `metrics.json`.
-        directory: the run's folder, as it is shown.
-        total_tokens: sum of what the records say, shown where there is any usage.
+        directory: the run's folder, as shown.
+        total_tokens: sum over the records, shown if there is any usage.
     """
     texts = Environment(  # noqa: S701  (plain text: nothing is to be escaped)
         loader=PackageLoader(__package__), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
@@ -298,7 +298,7 @@ def summary_text(task: str, metrics: JsonObject, directory: str, *, total_tokens
 
 
 def _duration(milliseconds: float | None) -> str:
-    """A time as the release shows it.
+    """Return a time in the release's format.
 
     >>> _duration(1234.0), _duration(11.6), _duration(None)
     ('1.23s', '12ms', 'N/A')

@@ -1,4 +1,4 @@
-"""Released run folders: read, and checked to be one run of one thing."""
+"""Reads released run folders, and checks that each holds one run of one model and task."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ class ReleasedRun:
     """One released run folder.
 
     Args:
-        examples: of the frozen file, in its order; `content_hash` is theirs.
-        predictions: in the order of the file, as those of `original`.
-        generation: what the run's settings say of generation, under our names.
-        boxes: how the settings say that the model writes boxes; None where they do not say.
-        judge: who gave the scores that the records may hold.
-        original: everything as it stands in the folder.
+        examples: of the frozen file, in its order, with their `content_hash`.
+        predictions: in the order of the file and of `original`.
+        generation: generation settings of the run, under our names.
+        boxes: how the model writes boxes, from the settings; None if not set.
+        judge: the judge of the scores in the records, if any.
+        original: the complete content of the folder.
     """
 
     folder: Path
@@ -62,11 +62,11 @@ class ReleasedRun:
 def read_released_run(
     folder: Path, examples: str | Path | None, root: str | Path | None, benchmark: str
 ) -> ReleasedRun:
-    """Read and check one folder; `examples` is the frozen file where it lies elsewhere, `root` as in `read_frozen`.
+    """Read and check one folder; `examples` is the frozen file if it lies elsewhere, `root` as in `read_frozen`.
 
     Raises:
         DataError: a file is missing or damaged, a record is of no example, repeats, or is of another task or model;
-            names every line that it is true of.
+            names every affected line.
     """
     frozen = Path(examples) if examples is not None else folder / released_folder.EXAMPLES
     for path in (folder / released_folder.PREDICTIONS, frozen):
@@ -114,7 +114,7 @@ def read_released_run(
 
 
 def _read_predictions(path: Path, example_ids: set[str]) -> list[tuple[JsonObject, ReleasedPrediction]]:
-    """Every record, as it stands and as it is used."""
+    """Return every record, in its original and in its checked form."""
     problems: dict[str, list[int]] = defaultdict(list)
     seen_ids: set[str] = set()
     records: list[tuple[JsonObject, ReleasedPrediction]] = []
@@ -141,7 +141,7 @@ def _read_predictions(path: Path, example_ids: set[str]) -> list[tuple[JsonObjec
 def _problems(
     prediction: ReleasedPrediction, first: ReleasedPrediction, seen_ids: set[str], example_ids: set[str]
 ) -> Iterator[str]:
-    """Faults that make a record unfit to stand beside the others, whose example ids are `seen_ids`."""
+    """Return faults of a record, given the first record and the example ids seen so far, `seen_ids`."""
     if prediction.example_id in seen_ids:
         yield "example_id repeats"
     if prediction.example_id not in example_ids:
@@ -163,7 +163,7 @@ def _problems(
 
 
 def _released_lines(path: Path) -> tuple[JsonObject, ...]:
-    """The lines of a frozen file in the released layout; none of one in ours, whose `task_data` is another."""
+    """Return the lines of a frozen file in the released layout; empty for our layout, which has another `task_data`."""
     lines = read_json_lines(path, released_folder.MAX_LINE, json.loads, what="no frozen example", remedy="freeze again")
     return tuple(record for _, record in lines if not {"inputs", "target"} <= set(record["task_data"]))
 
@@ -182,7 +182,7 @@ def _read_object(path: Path) -> JsonObject | None:
 
 
 def _read_config(path: Path) -> JsonObject | None:
-    """The settings that the release knows; others are left out, since they may be secrets, and what is like one."""
+    """Read the settings known to the release. Others, and values that look like secrets, are left out."""
     settings = _read_object(path)
     if settings is None:
         return None
@@ -216,7 +216,7 @@ _SHARED_FACTS: dict[str, Callable[[ReleasedRun], object]] = {
 
 
 def check_same(first: ReleasedRun, other: ReleasedRun) -> None:
-    """Raise ConfigError where two folders are not repetitions of one run."""
+    """Raise ConfigError if two folders are not repetitions of one run."""
     for name, fact_of in _SHARED_FACTS.items():
         if fact_of(first) != fact_of(other):
             raise ConfigError(

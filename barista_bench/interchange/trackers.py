@@ -1,7 +1,7 @@
-"""Scored runs in experiment trackers: settings, figures, coverage; no prompt, answer, example or address of a server.
+"""Logs scored runs to experiment trackers: settings, scores, coverage; no prompt, answer, example or server address.
 
-Each tracker's library is imported when it is asked for. Where its data go is the tracker's own business: trackio and
-TensorBoard write files, wandb uploads unless WANDB_MODE says otherwise.
+Each tracker's library is imported on use. The tracker decides where its data go: trackio and TensorBoard write files,
+wandb uploads unless WANDB_MODE forbids it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def log_results(tracker: Tracker, results: Results, folder: Path) -> None:
     """Log a scored run as a new run of the tracker's project `barista_bench`.
 
     Args:
-        tracker: whose library is installed.
+        tracker: a tracker with its library installed.
         results: of the run.
         folder: of the run; TensorBoard's event files are written to its subfolder `tensorboard`.
 
@@ -77,9 +77,9 @@ def _log(tracker: Tracker, name: str, settings: dict[str, Any], figures: dict[st
 
 
 def logged_settings(results: Results) -> dict[str, Any]:
-    """The settings that figures stand under: the record that makes them comparable, what is shown beside it, versions.
+    """Return the settings of the scores: the record that decides comparability, circumstances, versions.
 
-    The model's settings are those that may leave this machine.
+    Only publishable settings of the model are included.
     """
     settings = public_settings(results.model.settings)
     shared = results.model_copy(update={"model": results.model.model_copy(update={"settings": settings})})
@@ -96,7 +96,7 @@ def logged_settings(results: Results) -> dict[str, Any]:
 
 
 def logged_figures(results: Results) -> dict[str, float]:
-    """Figures by name: each one's mean, `/low` and `/high` of its 95% interval, `/std`; the coverage as `samples/`."""
+    """Return scores by name: each mean, `/low` and `/high` of its 95% interval, `/std`; the coverage as `samples/`."""
     values = {name: figure.mean for name, figure in results.figures.items()}
     for name, figure in results.figures.items():
         beside = {"low": figure.low, "high": figure.high, "std": figure.std}

@@ -1,1 +1,1 @@
-"""Frames: exact by index, decoded when touched."""
+"""Frames of videos: exact by index, decoded only when accessed."""

@@ -21,7 +21,7 @@ Picture = NDArray[np.uint8]
 
 
 def encoder_frame(picture: Picture) -> av.VideoFrame:
-    """A picture as `encode_video` needs it. Converting takes longer than encoding, so keep it if you encode it again.
+    """Convert a picture for `encode_video`. This takes longer than encoding, so reuse the result to encode it again.
 
     Args:
         picture: uint8 RGB of shape (height, width, 3).
@@ -32,17 +32,17 @@ def encoder_frame(picture: Picture) -> av.VideoFrame:
 def encode_video(
     out: str | Path, pictures: Iterable[Picture | av.VideoFrame], *, size: tuple[int, int], fps: Fraction | int
 ) -> Path:
-    """Write H.264 in MP4, with a keyframe a second. The file appears only when it is complete.
+    """Write H.264 in MP4, with one keyframe per second. The file appears only when it is complete.
 
     Args:
-        out: where to; a file there is replaced.
-        pictures: uint8 RGB, each of shape (height, width, 3), or what `encoder_frame` makes of it.
+        out: target path; an existing file is replaced.
+        pictures: uint8 RGB, each of shape (height, width, 3), or the results of `encoder_frame`.
         size: (width, height) in pixels, both even.
-        fps: frames a second.
+        fps: frames per second.
 
     Raises:
         ConfigError: the size is odd or the rate is not positive.
-        DataError: there is no picture, or one of another size.
+        DataError: there is no picture, or a picture has another size.
     """
     target, (width, height), rate = Path(out), size, Fraction(fps)
     if width % 2 or height % 2 or min(size) < 2:
@@ -78,7 +78,7 @@ def encode_video(
 
 
 def resized(pictures: Iterable[Picture], size: tuple[int, int]) -> Iterator[Picture]:
-    """Pictures of another size, (width, height) in pixels; as they are where they have it."""
+    """Resize pictures to (width, height) in pixels; pictures of that size stay unchanged."""
     for picture in pictures:
         if (picture.shape[1], picture.shape[0]) == size:
             yield picture

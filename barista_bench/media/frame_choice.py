@@ -1,4 +1,4 @@
-"""Which frames of a video a question shows, by arithmetic alone: indices from 0, in order, each once."""
+"""Choose the frames of a video that a question shows. Only indices are computed: from 0, in order, each once."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _CLOSE = 1e-6
 
 
 def evenly_spaced(total: int, count: int) -> tuple[int, ...]:
-    """`count` of `total` frames in equal steps, the first and the last always among them.
+    """Choose `count` of `total` frames in equal steps, always including the first and the last.
 
-    Frame i of them is `i * (total - 1) // (count - 1)`. Where there are no more frames than asked for, all of them;
-    of one alone, the middle one.
+    Frame i of the choice is `i * (total - 1) // (count - 1)`. If there are no more than `count` frames, all are
+    chosen. If `count` is 1, the middle frame is chosen.
 
     >>> evenly_spaced(100, 4), evenly_spaced(3, 8), evenly_spaced(9, 1)
     ((0, 33, 66, 99), (0, 1, 2), (4,))
@@ -42,14 +42,14 @@ def evenly_spaced(total: int, count: int) -> tuple[int, ...]:
 
 
 def evenly_spaced_with(total: int, count: int, always: Collection[int]) -> tuple[int, ...]:
-    """`evenly_spaced` frames, with those of `always` among them, each in place of the sampled frame nearest to it.
+    """Choose `evenly_spaced` frames that include `always`, each in place of the nearest sampled frame.
 
     >>> evenly_spaced_with(100, 4, {30, 99})
     (0, 30, 66, 99)
 
     Raises:
         ConfigError: `count` is not 1 or more.
-        DataError: there is no frame, no such frame, or more of `always` than `count`.
+        DataError: there is no frame, `always` names a missing frame, or it has more than `count` frames.
     """
     required = sorted(set(always))
     frames = set(evenly_spaced(total, count))
@@ -66,9 +66,9 @@ def evenly_spaced_with(total: int, count: int, always: Collection[int]) -> tuple
 
 
 def at_rate(facts: VideoFacts, fps: float) -> tuple[int, ...]:
-    """The frames nearest to the times 0, 1/fps, 2/fps, ... up to the last frame; the earlier of two as near.
+    """Choose the frames nearest to the times 0, 1/fps, 2/fps, ... up to the last frame; at a tie the earlier frame.
 
-    At a higher rate than the video's own every frame comes once.
+    At a higher rate than the video's, every frame is chosen once.
 
     Raises:
         ConfigError: `fps` is not a positive number, or above `MAX_RATE`.
@@ -77,14 +77,14 @@ def at_rate(facts: VideoFacts, fps: float) -> tuple[int, ...]:
     if not 0 < fps <= MAX_RATE:
         raise ConfigError(f"a rate of {fps} frames a second. Remedy: give a positive number up to {MAX_RATE:g}")
     seconds = _times(facts)
-    # Frame i is nearest to the times after the middle between it and the one before, up to the next such middle.
+    # Frame i is nearest to the times from its midpoint with frame i - 1 to its midpoint with frame i + 1.
     borders = np.append((seconds[:-1] + seconds[1:]) / 2, seconds[-1])
     passed = np.floor((borders + _CLOSE) * fps)  # of the times k / fps, the last k up to each border
     return tuple(int(frame) for frame in np.flatnonzero(np.diff(passed, prepend=-1.0) > 0))
 
 
 def in_window(facts: VideoFacts, centre_s: float, half_s: float) -> range:
-    """The frames from `centre_s - half_s` to `centre_s + half_s`, ends included, as far as the video has them.
+    """Choose the frames from `centre_s - half_s` to `centre_s + half_s`, ends included, within the video.
 
     Raises:
         ConfigError: a time is not a number, or `half_s` is negative.
@@ -104,7 +104,7 @@ def in_window(facts: VideoFacts, centre_s: float, half_s: float) -> range:
 
 
 def nearest_frame(facts: VideoFacts, second: float) -> int:
-    """The frame nearest to a time; the earlier of two as near, the first or last one for times outside the video.
+    """Return the frame nearest to a time: at a tie the earlier frame, outside the video the first or last frame.
 
     Raises:
         ConfigError: `second` is not a number.
@@ -120,7 +120,7 @@ def nearest_frame(facts: VideoFacts, second: float) -> int:
 
 
 def _times(facts: VideoFacts) -> NDArray[np.float64]:
-    """Times that never decrease: streams whose packets have no times may repeat some."""
+    """Return times that never decrease: streams whose packets have no times may repeat some."""
     if not facts.has_times:
         remedy = "give the rate of its frames with its annotations, or the video file"
         raise DataError(f"{facts.path}: the times of its frames are not known. Remedy: {remedy}")

@@ -1,8 +1,8 @@
-"""Dataset rows that point at frames of videos, and decode them only when pixels are asked for.
+"""Dataset rows that point at frames of videos, and decode them only when pixels are needed.
 
 A published row holds plain data, `{"video": "kitchen/012.mp4", "indices": [0, 24, 48]}`. `link_frames` turns such a
-column into `LazyFrames`, with the videos looked for under `root`. Publish the dataset as it was before: the feature
-type `VideoFrames` cannot be loaded where this package is not imported.
+column into `LazyFrames`, with the videos under `root`. Publish the dataset as it was before: the feature type
+`VideoFrames` cannot be loaded unless this package is imported.
 
     dataset = link_frames(load_dataset("org/barista", "relations", split="test"), root="videos")
     frames = dataset[0]["frames"]          # nothing decoded yet
@@ -30,8 +30,8 @@ AnyDataset = TypeVar("AnyDataset", Dataset, DatasetDict, IterableDataset, Iterab
 class VideoFrames:
     """Feature of a `datasets` column: stored as {video: string, indices: list<int32>}, read as `LazyFrames`.
 
-    `root`: folder of the videos. `backend`: see barista_bench.media.video. `decode=False` leaves the plain struct.
-    A column that `map` creates is of this type only where `map` is given `features=`.
+    `root`: folder of the videos. `backend`: see barista_bench.media.video. `decode=False` leaves the plain struct. A
+    column that `map` creates has this type only if you give `map` the argument `features=`.
     """
 
     root: str | None = None
@@ -50,7 +50,7 @@ class VideoFrames:
         return self.pa_type
 
     def encode_example(self, value: Mapping[str, Any] | LazyFrames) -> dict[str, str | list[int]]:
-        """Plain fields of a `LazyFrames` or of a mapping {video, indices}. Raises DataError."""
+        """Return the plain fields of a `LazyFrames` or of a mapping {video, indices}. Raises DataError."""
         try:
             return {"video": str(value["video"]), "indices": [int(index) for index in value["indices"]]}
         except (KeyError, TypeError, ValueError, IndexError) as error:
@@ -60,7 +60,7 @@ class VideoFrames:
     def decode_example(
         self, value: Mapping[str, Any] | LazyFrames | None, token_per_repo_id: object = None
     ) -> LazyFrames | None:
-        """The lazy frames of a stored struct; opens nothing."""
+        """Return the lazy frames of a stored struct. Opens no file."""
         del token_per_repo_id  # part of the interface of `datasets`
         if value is None or isinstance(value, LazyFrames):
             return value
@@ -68,7 +68,7 @@ class VideoFrames:
         return LazyFrames(value["video"], indices, root=self.root, backend=self.backend)
 
     def cast_storage(self, storage: pa.StructArray) -> pa.StructArray:
-        """Arrow storage of a struct with the two fields, in any order and of any integer width. Raises DataError."""
+        """Cast to Arrow storage of a struct with the two fields, in any order and integer width. Raises DataError."""
         if not pa.types.is_struct(storage.type) or {f.name for f in storage.type} != {"video", "indices"}:
             raise DataError(
                 f"a column of type {storage.type} cannot be linked. Remedy: give it the fields video and indices"
@@ -77,7 +77,7 @@ class VideoFrames:
         return pa.StructArray.from_arrays(fields, fields=list(self.pa_type), mask=storage.is_null())
 
     def flatten(self) -> "VideoFrames | dict[str, Value | List]":
-        """The column's form in `Dataset.flatten`."""
+        """Return the column's form in `Dataset.flatten`."""
         return self if self.decode else plain_feature()
 
 
@@ -87,7 +87,7 @@ with warnings.catch_warnings():  # it says that registering features is experime
 
 
 class _AsPictures:
-    """Makes a tensor format take frames as it takes stored pictures: torch has them channel-first, all keep uint8."""
+    """Make a tensor format treat frames like stored pictures: torch has them channel-first, all formats keep uint8."""
 
     def _recursive_tensorize(self, value: object) -> object:
         pictures = value.to_pil() if isinstance(value, LazyFrames) else value
@@ -101,7 +101,7 @@ for _name in ("torch", "numpy"):  # of libraries that are not installed there is
 
 
 def plain_feature() -> dict[str, Value | List]:
-    """The feature that published files hold in place of `VideoFrames`."""
+    """Return the feature that published files contain in place of `VideoFrames`."""
     return {"video": Value("string"), "indices": List(Value("int32"))}
 
 
@@ -110,8 +110,8 @@ def link_frames(
 ) -> AnyDataset:
     """Read a column of {video, indices} structs, or of lists of them, as `LazyFrames`. Decodes nothing.
 
-    Relative paths of videos are looked for under `root` and must stay inside it. Raises DataError where the
-    column is missing or of another type.
+    Relative paths of videos are resolved under `root` and must stay inside it. Raises DataError if the column is
+    missing or has another type.
     """
     feature = VideoFrames(root=None if root is None else os.fspath(root), backend=backend)
     features = _features(dataset)
@@ -133,4 +133,4 @@ def _linked_feature(feature: object, target: VideoFrames, column: str) -> VideoF
         return List(_linked_feature(feature.feature, target, column), length=feature.length)
     if isinstance(feature, VideoFrames) or (isinstance(feature, dict) and set(feature) == {"video", "indices"}):
         return target
-    raise DataError(f"column {column!r} is {feature}. Remedy: link one that holds {{video, indices}}")
+    raise DataError(f"column {column!r} is {feature}. Remedy: name a column with {{video, indices}}")

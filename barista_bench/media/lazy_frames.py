@@ -1,4 +1,4 @@
-"""Frames of a video that are decoded only when pixels are asked for; needs no `datasets`, which takes long to load."""
+"""Frames of a video that are decoded only when pixels are needed. Works without `datasets`, which is slow to import."""
 
 import os
 import threading
@@ -23,16 +23,21 @@ os.register_at_fork(after_in_child=lambda: _renew_lock())
 
 
 class LazyFrames:
-    """Frames of one video, in order, decoded at each request and not kept: hold on to `array()` to use it twice.
+    """Frames of one video, in order, decoded at each request and not cached: keep `array()` to use it twice.
 
-    A sequence of images and, for `datasets`, also a mapping of its two fields, so that `map` writes it back as plain
-    `video` and `indices` without decoding. Immutable; equal where video, indices and root are equal.
+    This is a sequence of images. For `datasets` it is also a mapping of its two fields, so that `map` writes it back as
+    plain `video` and `indices` without decoding. Immutable; equal if video, indices and root are equal.
     """
 
     __slots__ = ("backend", "indices", "root", "video")
 
     def __init__(self, video: str, indices: Sequence[int], *, root: str | None = None, backend: str = "auto") -> None:
-        """`video`: path, relative to `root` where one is given. `indices`: frame numbers from 0. Opens nothing."""
+        """Opens no file.
+
+        Args:
+            video: path, relative to `root` if given.
+            indices: frame numbers from 0.
+        """
         self.video = video
         self.indices = tuple(int(index) for index in indices)
         self.root = root
@@ -40,10 +45,10 @@ class LazyFrames:
 
     @property
     def path(self) -> str:
-        """Absolute path of the video.
+        """Return the absolute path of the video.
 
-        With a root, a relative path that stays inside it once links are followed (see `files.reading.confined`);
-        without one, an absolute path. Raises VideoError.
+        With a root, the path must be relative and stay inside the root after links are followed (see
+        `files.reading.confined`). Without a root, it must be absolute. Raises VideoError.
         """
         if self.root is not None:
             try:
@@ -56,11 +61,11 @@ class LazyFrames:
         return self.video
 
     def array(self) -> Images:
-        """Decode all: uint8 RGB, shape (n, H, W, 3), x right, y down. Raises VideoError."""
+        """Decode all frames: uint8 RGB, shape (n, H, W, 3), x right, y down. Raises VideoError."""
         return self._decode(self.indices)
 
     def to_pil(self) -> "list[PilImage]":
-        """Decode all into RGB Pillow images. Raises VideoError."""
+        """Decode all frames into RGB Pillow images. Raises VideoError."""
         from PIL import Image
 
         return [Image.fromarray(image) for image in self.array()]
@@ -83,7 +88,7 @@ class LazyFrames:
     @overload
     def __getitem__(self, key: str) -> str | list[int]: ...
     def __getitem__(self, key: int | slice | str) -> "Images | LazyFrames | str | list[int]":
-        """An int decodes that one image (H, W, 3); a slice stays lazy; "video" and "indices" are the fields."""
+        """Decode one image (H, W, 3) for an int; return lazy frames for a slice, a field for "video" or "indices"."""
         if isinstance(key, str):
             return self._fields()[key]
         if isinstance(key, slice):
@@ -92,11 +97,11 @@ class LazyFrames:
         return image
 
     def keys(self) -> tuple[str, str]:
-        """Names of the fields, as a mapping has them."""
+        """Return the names of the fields, like a mapping."""
         return ("video", "indices")
 
     def items(self) -> ItemsView[str, str | list[int]]:
-        """The two fields, as a mapping has them."""
+        """Return the two fields, like a mapping."""
         return self._fields().items()
 
     def __eq__(self, other: object) -> bool:
@@ -127,7 +132,7 @@ Mapping.register(LazyFrames)
 
 
 def decode_count() -> int:
-    """How many frames `LazyFrames` has decoded in this process."""
+    """Return the number of frames that `LazyFrames` has decoded in this process."""
     return _decoded
 
 

@@ -1,9 +1,9 @@
-"""Set-of-mark overlay: every object's mask in a colour of its own, outlined, with its number at its centre.
+"""Set-of-mark overlay: each object's mask in a separate colour, outlined, with its number at its centre.
 
-Pixel for pixel the release's (docs/upstream/barista.md, "Relations"): masks are painted in the order of their numbers,
-later ones over earlier ones; the outline has the mark's colour and the inside a darker one, which the paper's protocol
-does not darken. Drawn with numpy and Pillow
-alone; the numbers are set in the font that Pillow carries, so that their pixels depend on its version.
+The overlay equals the release's pixel for pixel (docs/upstream/barista.md, "Relations"). Masks are painted in the order
+of their numbers, later masks over earlier masks. The outline has the mark's colour. The inside is darker; the paper's
+protocol does not darken it. Only numpy and Pillow draw it. The numbers use the font that Pillow contains, so their
+pixels depend on the version of Pillow.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _STRIP_PIXELS = 2**20
 
 
 class Mark(NamedTuple):
-    """A number to show and the (height, width) boolean mask that it stands for, which is not empty."""
+    """A number to show and the object's (height, width) boolean mask, which is not empty."""
 
     number: int
     mask: NDArray[np.bool_]
@@ -38,17 +38,17 @@ def draw_marks(
     font_size: float = 20,
     darken_inside: bool = True,
 ) -> Image.Image:
-    """The frame with all marks over it.
+    """Return the frame with all marks drawn over it.
 
     Args:
         frame: (height, width, 3) RGB of any size.
-        marks: in the order of their numbers; masks of `size`, of which one is held at a time.
-        size: (width, height) in pixels of the image returned, to which the frame is brought.
+        marks: in the order of their numbers; masks of `size`, of which only one is in memory at a time.
+        size: (width, height) in pixels of the returned image; the frame is resized to it.
         mask_alpha: opacity of the marks, 0 to 1.
         boundary_alpha: how much darker the inside of a mark is than its outline, 0 (equal) to 1 (black).
         font_size: of the numbers, in pixels.
-        darken_inside: whether the inside is darker at all, as in the release; else it has the mark's colour, and the
-            outline lies over the frame with the opacity `boundary_alpha`.
+        darken_inside: True darkens the inside, as in the release. False gives it the mark's colour, and draws the
+            outline over the frame with the opacity `boundary_alpha`.
     """
     labels, centres = np.zeros((size[1], size[0]), dtype=np.int32), dict[int, tuple[int, int]]()
     for mark in marks:
@@ -75,7 +75,7 @@ def draw_marks(
 
 
 def _centre(mask: NDArray[np.bool_]) -> tuple[int, int]:
-    """The mean (column, row) of a mask's pixels, rounded."""
+    """Return the mean (column, row) of a mask's pixels, rounded."""
     columns, rows = (np.count_nonzero(mask, axis=axis) for axis in (0, 1))
     means = (float(np.arange(len(counts)) @ counts / counts.sum()) for counts in (columns, rows))
     x, y = map(round, means)
@@ -83,7 +83,7 @@ def _centre(mask: NDArray[np.bool_]) -> tuple[int, int]:
 
 
 def mark_color(number: int) -> NDArray[np.float32]:
-    """(3,) RGB of a mark, 0 to 255: neighbouring numbers get hues far apart.
+    """Return the (3,) RGB of a mark, 0 to 255: neighbouring numbers get hues far apart.
 
     >>> mark_color(1).round().tolist()
     [36.0, 96.0, 242.0]
@@ -95,7 +95,7 @@ def mark_color(number: int) -> NDArray[np.float32]:
 def _paint_labels(
     pixels: NDArray[np.uint8], labels: NDArray[np.int32], mask_alpha: float, boundary_alpha: float, darken_inside: bool
 ) -> None:
-    """Paint every labelled pixel in place, in single precision; 0 is the background, which stays."""
+    """Paint every labelled pixel in place, in single precision; the background (0) stays unchanged."""
     height, width = labels.shape
     rows = max(1, _STRIP_PIXELS // width)
     for top in range(0, height, rows):
@@ -107,7 +107,7 @@ def _paint_labels(
 def _paint_strip(
     strip: NDArray[np.uint8], around: NDArray[np.int32], mask_alpha: float, boundary_alpha: float, darken_inside: bool
 ) -> None:
-    """`around` holds the labels of the strip with a pixel more on each side."""
+    """Paint a strip of the frame; `around` holds its labels with one more pixel on each side."""
     labels = around[1:-1, 1:-1]
     painted = labels != 0
     numbers, inverse = np.unique(labels[painted], return_inverse=True)
@@ -123,7 +123,7 @@ def _paint_strip(
 
 
 def _is_boundary(around: NDArray[np.int32]) -> NDArray[np.bool_]:
-    """Labelled pixels with a neighbour (4-connected) of another label, but for those on the rim of `around`."""
+    """Return the labelled pixels with a neighbour (4-connected) of another label, except on the rim of `around`."""
     labels = around[1:-1, 1:-1]
     neighbours = (around[:-2, 1:-1], around[2:, 1:-1], around[1:-1, :-2], around[1:-1, 2:])
     differs = np.logical_or.reduce([neighbour != labels for neighbour in neighbours])

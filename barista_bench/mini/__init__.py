@@ -1,7 +1,7 @@
-"""A scripted coffee kitchen: small egocentric videos with a complete scene graph, in the release's own layout.
+"""A scripted coffee kitchen: small egocentric videos with a complete scene graph, in the release's layout.
 
-One script says what is done when; motion, relations, states, activities and process steps all follow from it, and the
-masks come from the very drawing that makes the pixels. It stands in for the real videos where those cannot be had.
+One script determines all actions and their times; motion, relations, states, activities and process steps follow from
+it, and the masks come from the same drawing that makes the pixels. Use it when the real videos are not available.
 """
 
 from barista_bench.mini.kitchen import KitchenVideo, VideoPlan, graph_outline, plan_kitchen, write_kitchen, write_video

@@ -1,4 +1,4 @@
-"""Filled shapes as sprites, rasterised with whole numbers only, so that masks are the same on every machine.
+"""Filled shapes as sprites, rasterised only with integers, so that masks are the same on every machine.
 
 Painters draw on a `Canvas` in kitchen units: one unit is one pixel of a 360 pixel high picture, y points down, the
 origin is the object's anchor. A `Sprite` is the canvas at one size: colours, opacity, and the hard-edged mask.
@@ -35,13 +35,13 @@ _COS = tuple(round(math.cos(2 * math.pi * k / ANGLES) * 4096) for k in range(ANG
 
 
 def turn(x: int, y: int, angle: int) -> Point:
-    """The point (x, y) turned about the origin by `angle` steps."""
+    """Return the point (x, y) turned about the origin by `angle` steps."""
     cos, sin = _COS[angle % ANGLES], _COS[(angle - _QUARTER) % ANGLES]
     return (x * cos - y * sin + 2048) >> 12, (x * sin + y * cos + 2048) >> 12
 
 
 def mix(a: RGB, b: RGB, percent: int) -> RGB:
-    """`percent` of b, the rest a."""
+    """Return a mix with `percent` of b, the rest a."""
     red, green, blue = ((p * (100 - percent) + q * percent) // 100 for p, q in zip(a, b, strict=True))
     return red, green, blue
 
@@ -61,12 +61,12 @@ class Shape:
     outlines: tuple[tuple[Point, ...], ...]
     colour: RGB
     opacity: int
-    kind: str  # "paint" belongs to the object; "shade" stays within what is painted; "shadow" is nobody's
+    kind: str  # "paint" belongs to the object; "shade" stays within what is painted; "shadow" belongs to no object
 
 
 @dataclass
 class Canvas:
-    """The canvas of a painter: shapes in painter's order, later ones over earlier ones."""
+    """The canvas of a painter: shapes in painter's order, later shapes over earlier."""
 
     shapes: list[Shape] = field(default_factory=list)
     kind: str = "paint"
@@ -79,7 +79,7 @@ class Canvas:
         self.add_outlines([[(x * FINE, y * FINE) for x, y in points]], colour)
 
     def rect(self, x0: int, y0: int, x1: int, y1: int, colour: RGB, radius: int = 0) -> None:
-        """The rectangle from (x0, y0) to (x1, y1), with round corners if `radius` is given."""
+        """Draw the rectangle from (x0, y0) to (x1, y1), with round corners if `radius` is given."""
         if not radius:
             return self.poly([(x0, y0), (x1, y0), (x1, y1), (x0, y1)], colour)
         left, top, right, bottom = x0 + radius, y0 + radius, x1 - radius, y1 - radius
@@ -92,11 +92,11 @@ class Canvas:
         self.add_outlines([_ellipse(cx, cy, rx, ry)], colour)
 
     def ring(self, cx: int, cy: int, rx: int, ry: int, width: int, colour: RGB) -> None:
-        """An ellipse with a hole; `width` is the rim's."""
+        """Draw an ellipse with a hole; `width` is the rim's."""
         self.add_outlines([_ellipse(cx, cy, rx, ry), _ellipse(cx, cy, rx - width, ry - width)], colour)
 
     def bone(self, x0: int, y0: int, x1: int, y1: int, width: int, colour: RGB, end: int | None = None) -> None:
-        """A thick line with round ends, `width` wide at its start, `end` (default: `width`) at its end."""
+        """Draw a thick line with round ends, `width` wide at its start, `end` (default: `width`) at its end."""
         end = width if end is None else end
         length = max(1, math.isqrt(((x1 - x0) ** 2 + (y1 - y0) ** 2) * FINE * FINE))
         nx, ny = (y0 - y1) * FINE, (x1 - x0) * FINE
@@ -108,17 +108,17 @@ class Canvas:
         self.add_outlines([_circle(x1, y1, end)], colour)
 
     def shade(self, opacity: int = 255) -> Canvas:
-        """A view of this canvas that draws only within what is painted so far."""
+        """Return a view of this canvas that draws only within the painted area."""
         return Canvas(self.shapes, "shade", opacity)
 
     def mirrored(self) -> Canvas:
-        """A canvas with left and right exchanged."""
+        """Return a canvas with left and right exchanged."""
         return Canvas(
             [replace(s, outlines=tuple(tuple((-x, y) for x, y in o) for o in s.outlines)) for s in self.shapes]
         )
 
     def shadow(self, cx: int, cy: int, rx: int, ry: int) -> None:
-        """A soft shadow on whatever lies below. It belongs to no mask."""
+        """Draw a soft shadow on things below. It belongs to no mask."""
         for growth in (4, 2, 0):
             Canvas(self.shapes, "shadow", 28).oval(cx, cy, rx + growth, max(1, ry + growth // 2), (20, 12, 8))
 
@@ -132,7 +132,7 @@ def _circle(cx: int, cy: int, diameter: int) -> list[Point]:
 
 
 def _arc(cx: int, cy: int, width: int, height: int, angles: range) -> list[Point]:
-    """Points at these angles of an ellipse around (cx, cy)."""
+    """Return points at these angles of an ellipse around (cx, cy)."""
     return [
         (cx * FINE + (_COS[a % ANGLES] * width >> 7), cy * FINE + (_COS[(a - _QUARTER) % ANGLES] * height >> 7))
         for a in angles
@@ -154,7 +154,7 @@ class Sprite:
 
 
 def to_pixels(value: int, height: int) -> int:
-    """A length in 1/FINE units as whole pixels of a picture `height` pixels high, rounded down."""
+    """Return a length in 1/FINE units as integer pixels of a picture `height` pixels high, rounded down."""
     return value * height // (REFERENCE_HEIGHT * FINE)
 
 
@@ -191,20 +191,20 @@ def make_sprite(canvas: Canvas, height: int, angle: int = 0) -> Sprite:
 
 
 def _pixel_bounds(outlines: list[NDArray[np.int64]]) -> tuple[int, int, int, int]:
-    """Left, top, right, bottom of the pixels that the outlines can touch."""
+    """Return left, top, right, bottom of the pixels that the outlines can touch."""
     points = np.concatenate(outlines)
     (left, top), (right, bottom) = points.min(axis=0).tolist(), points.max(axis=0).tolist()
     return left // FINE, top // FINE, right // FINE + 1, bottom // FINE + 1
 
 
 def _scaled_outline(outline: tuple[Point, ...], height: int, angle: int) -> NDArray[np.int64]:
-    """The outline in 1/FINE pixels."""
+    """Return the outline in 1/FINE pixels."""
     points = [turn(x, y, angle) for x, y in outline] if angle else outline
     return np.array(points, np.int64) * height // REFERENCE_HEIGHT
 
 
 def _coverage(outlines: list[NDArray[np.int64]], size: tuple[int, int]) -> NDArray[np.int64]:
-    """The part of every pixel that lies inside, 0..255, from a grid of sample points and exact edge crossings."""
+    """Return the part of every pixel inside, 0..255, from a grid of sample points and exact edge crossings."""
     rows, columns = size[0] * _SAMPLES, size[1] * _SAMPLES
     half = _STEP // 2
     edges = np.concatenate([np.hstack([outline, np.roll(outline, -1, axis=0)]) for outline in outlines])
@@ -270,7 +270,7 @@ def _draw(canvas: Canvas, line: str, base: RGB) -> None:
 
 
 def _colour(words: list[str], base: RGB) -> RGB:
-    """`[COLOUR] [light N | dark N | mix COLOUR N]`, a colour being a name or three numbers."""
+    """Read `[COLOUR] [light N | dark N | mix COLOUR N]`, where a colour is a name or three numbers."""
     colour, words = _first_colour(words, base)
     match words:
         case ["light", percent]:
@@ -283,7 +283,7 @@ def _colour(words: list[str], base: RGB) -> RGB:
 
 
 def _first_colour(words: list[str], base: RGB) -> tuple[RGB, list[str]]:
-    """The colour at the start of the words (the object's own where there is none), and the words after it."""
+    """Return the colour at the start of the words (default: the object's), and the words after it."""
     if words and words[0] in PALETTE:
         return PALETTE[words[0]], words[1:]
     if words and words[0].isdigit():
@@ -293,34 +293,34 @@ def _first_colour(words: list[str], base: RGB) -> tuple[RGB, list[str]]:
 
 
 def _surface(c: Canvas, colour: RGB, level: int) -> None:
-    """The liquid in a cup's or jug's mouth; `level` 1..8 is how full it is."""
+    """Draw the liquid in a cup's or jug's mouth; `level` 1..8 is how full it is."""
     rx, ry = 8 + level * 3 // 2, 2 + level * 3 // 8
     c.oval(0, 0, rx, ry, colour)
     c.shade(90).oval(-rx // 3, 0, rx // 2, max(1, ry // 2), light(colour, 45))
 
 
 def _stream(c: Canvas, colour: RGB, height: int) -> None:
-    """Liquid falling from the origin over `height` units."""
+    """Draw liquid that falls from the origin over `height` units."""
     c.bone(0, 0, 0, max(3, height), 4, colour)
     c.shade(110).rect(-1, 0, 0, height, light(colour, 60))
 
 
 def _steam(c: Canvas, _: RGB, phase: int) -> None:
-    """Vapour rising from the origin: see-through, in nobody's mask. `phase` 0..3."""
+    """Draw vapour that rises from the origin: transparent, in no mask. `phase` 0..3."""
     for k in range(4):
         x = (-7, 5, -4, 8)[(k + phase) % 4]
         Canvas(c.shapes, "shadow", 52).oval(x, -8 - 11 * k - 3 * phase, 6 + 2 * k, 7, (255, 255, 255))
 
 
 def _button(c: Canvas, colour: RGB, pressed: int) -> None:
-    """`pressed` 1 shows it pushed in and lit."""
+    """Draw a button; `pressed` 1 shows it pushed in and lit."""
     c.oval(0, 0, 9, 9, dark(PALETTE["silver"], 40))
     c.oval(0, 0, 7, 7, mix(colour, (255, 250, 190), 55) if pressed else colour)
     c.shade(200).ring(0, 0, 4, 4, 1, PALETTE["black"] if sum(colour) > 360 else (240, 240, 240))
 
 
 def _hand(c: Canvas, colour: RGB, pose: int) -> None:
-    """A right hand, seen from behind.
+    """Draw a right hand, seen from behind.
 
     `pose` 0 rests open, 1 grips, 2 points; the origin is where it touches.
     """

@@ -72,7 +72,7 @@ class VideoPlan:
 
     @property
     def turn(self) -> int:
-        """The number of this video among those of its preparation, from 0."""
+        """The number of this video among the videos of its preparation, from 0."""
         return self.index // len(script.PREPARATIONS)
 
     @property
@@ -85,7 +85,7 @@ class VideoPlan:
 
 
 class KitchenVideo:
-    """A planned video: the timeline, and on demand its frames."""
+    """A planned video: the timeline, and its frames on demand."""
 
     def __init__(self, plan: VideoPlan) -> None:
         self.plan = plan
@@ -100,7 +100,7 @@ class KitchenVideo:
         self.ids = {key: str(uuid.uuid5(KITCHEN_IDS, f"object:{self._text}:{key}")) for key in self.keys}
 
     def _homes(self) -> dict[str, script.PropPlace]:
-        """Small changes of the layout: all that stands free, machines apart, is shifted a little."""
+        """Return small changes of the layout: all loose things except machines are shifted a little."""
         homes = {}
         for key, prop in script.props_of(self.plan.preparation).items():
             if not prop.home.parent and key not in ("machine", "store", "mill"):
@@ -110,7 +110,7 @@ class KitchenVideo:
         return homes
 
     def _colours(self) -> dict[str, str]:
-        """Colour names by object.
+        """Return colour names by object.
 
         "=other" takes another object's colour, so that two things look the same.
         """
@@ -123,16 +123,16 @@ class KitchenVideo:
         return colours
 
     def beat(self, frame: int) -> int:
-        """The moment that a frame shows."""
+        """Return the moment that a frame shows."""
         return frame * self.timeline.length // self.frame_count
 
     def frames_of(self, beats: BeatRange) -> BeatRange:
-        """The frames, [start, end), whose moments lie in [start, end) beats."""
+        """Return the frames, [start, end), whose moments lie in [start, end) beats."""
         start, end = (-(-b * self.frame_count // self.timeline.length) for b in beats)
         return min(start, self.frame_count), min(end, self.frame_count)
 
     def frames(self) -> Iterator[tuple[Picture, NDArray[np.uint8]]]:
-        """Every frame's picture and object map, as `Renderer.frame` returns them."""
+        """Yield every frame's picture and object map, as `Renderer.frame` returns them."""
         width, height = self.plan.width, self.plan.height
         view = -(-width * REFERENCE_HEIGHT // height)
         scene = KitchenScene(self.timeline, self.colours, view, script.pick(f"shake:{self._text}", range(4000)))
@@ -143,7 +143,7 @@ class KitchenVideo:
 
 
 def _annotations(frame: int, owners: NDArray[np.uint8], ids: Sequence[str]) -> Iterator[ReleaseAnnotation]:
-    """Boxes and masks of a frame: of each object, by its number in the object map `owners`, that has a pixel there."""
+    """Return boxes and masks of a frame by object number in the object map `owners`; every object has a pixel there."""
     masks = encode_object_map(owners)
     boxes = mask_boxes([mask.counts for mask in masks.values()], *owners.shape)
     for (owner, mask), box in zip(masks.items(), boxes.tolist(), strict=True):
@@ -151,7 +151,7 @@ def _annotations(frame: int, owners: NDArray[np.uint8], ids: Sequence[str]) -> I
 
 
 def graph_outline(video: KitchenVideo) -> ReleaseFile:
-    """A video's graph without boxes and masks: no frame has to be drawn for it."""
+    """Return a video's graph without boxes and masks; no frame is drawn for it."""
     categories = {key: prop.category for key, prop in video.timeline.props.items()} | script.HAND_CATEGORIES
     plan, frames = video.plan, video.frame_count
     return ReleaseFile(
@@ -193,7 +193,7 @@ def _relations(video: KitchenVideo) -> list[ReleaseRelation]:
 
 
 def _ranges(video: KitchenVideo, beats: list[BeatRange]) -> list[ReleaseRange]:
-    """Frames of the beats, as `merged_spans` joins them."""
+    """Return frames of the beats, as `merged_spans` joins them."""
     return [ReleaseRange(*span) for span in merged_spans(ReleaseRange(*video.frames_of(b)) for b in beats)]
 
 
@@ -215,7 +215,7 @@ def plan_kitchen(
     seconds: tuple[float, float] = SECONDS,
     fps: int = FPS,
 ) -> list[VideoPlan]:
-    """The videos of a kitchen, preparations in turn. Nothing is drawn or written."""
+    """Plan the videos of a kitchen, preparations in turn. Draws and writes nothing."""
     if videos < 1:
         raise ConfigError(f"videos={videos}: a kitchen without a video. Remedy: give at least 1")
     if width % 2 or height % 2 or width < 64 or height < 64 or width > 2 * height:
@@ -244,9 +244,9 @@ def write_kitchen(
 ) -> list[Path]:
     """Render a scripted coffee kitchen into the folder `out` and return its video folders, sorted.
 
-    The same arguments give the same annotation bytes, whatever `num_proc` (worker processes) is. `seconds`
-    bounds the videos' lengths: a script is stretched or squeezed to lie within. With fewer `fps` (frames a
-    second) the same happens in fewer frames. The folder appears only when it is complete.
+    The same arguments give the same annotation bytes for any `num_proc` (worker processes). `seconds` bounds the
+    videos' lengths: a script is stretched or squeezed to fit. With fewer `fps` (frames per second) the same events take
+    fewer frames. The folder appears only when it is complete.
 
     Raises:
         ConfigError: a number cannot be used, or `out` is not a folder that may be replaced: see `replacing_folder`.

@@ -1,5 +1,6 @@
-"""Poses of objects and hands, the camera and the order of drawing at a moment, and pictures of it:
-pixels and, from the very same drawing, which object each of them belongs to.
+"""Poses of objects and hands, the camera and the order of drawing at a moment, and its picture.
+
+A picture consists of pixels and, from the same drawing, the object of each pixel.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class Pose:
 class PlacedSprite:
     """One sprite to paint at (x, y), in 1/FINE units.
 
-    `owner` is the object's key; "" is nobody. What is `aloft` casts no shadow.
+    `owner` is the object's key; "" is no object. A sprite that is `aloft` casts no shadow.
     """
 
     owner: str
@@ -69,7 +70,7 @@ class KitchenScene:
     # -- camera
 
     def _camera_path(self) -> list[tuple[int, int]]:
-        """Corner of the view at every tick, in 1/FINE units: it smoothly follows what is acted on."""
+        """Return the corner of the view at every tick, in 1/FINE units: it smoothly follows the action."""
         path: list[tuple[int, int]] = []
         goals = self._timeline.focus
         x = y = vx = vy = 0
@@ -87,7 +88,7 @@ class KitchenScene:
         return path
 
     def camera(self, beat: int) -> tuple[int, int]:
-        """Top left corner of the view in 1/FINE kitchen units, with the slight sway of a head."""
+        """Return the top left corner of the view in 1/FINE kitchen units, with the slight sway of a head."""
         tick, rest = divmod(beat, BEATS)
         (xa, ya), (xb, yb) = self._path[tick], self._path[min(tick + 1, len(self._path) - 1)]
         x, y = xa + (xb - xa) * rest // BEATS, ya + (yb - ya) * rest // BEATS
@@ -96,7 +97,7 @@ class KitchenScene:
         return self._clamped_corner(x, y)
 
     def _clamped_corner(self, x: int, y: int) -> tuple[int, int]:
-        """The corner nearest to (x, y) whose view does not leave the room."""
+        """Return the corner nearest to (x, y) whose view stays inside the room."""
         right, bottom = (ROOM_WIDTH - self._view) * FINE, (ROOM_BOTTOM - REFERENCE_HEIGHT) * FINE
         return min(max(x, 0), right), min(max(y, ROOM_TOP * FINE), bottom)
 
@@ -127,7 +128,7 @@ class KitchenScene:
     # -- hands
 
     def hand(self, hand: str, beat: int) -> tuple[int, int, int]:
-        """The point (x, y in 1/FINE units) at which the hand touches, and its painted pose."""
+        """Return the point (x, y in 1/FINE units) that the hand touches, and its painted pose."""
         contacts = self._contacts[hand]
         index = bisect_right([c.start for c in contacts], beat) - 1
         last = contacts[index] if index >= 0 else None
@@ -165,7 +166,7 @@ class KitchenScene:
     # -- what is drawn
 
     def placed_sprites(self, beat: int) -> list[PlacedSprite]:
-        """Everything in painter's order, farthest first."""
+        """Return everything in painter's order, farthest first."""
         sprites = []
         for key, prop in self._timeline.props.items():
             pose = self.pose(key, beat)
@@ -209,7 +210,7 @@ class KitchenScene:
 
 
 def _wave(beat: int, period: int, shift: int) -> int:
-    """A smooth wave of `beat` between -FINE and FINE, without any floating point."""
+    """Return a smooth wave of `beat` between -FINE and FINE, without floating point."""
     phase = (beat + shift) % period * 4096 // period
     half = phase % 2048
     height = half * (2048 - half) * FINE // (1024 * 1024)
@@ -217,7 +218,7 @@ def _wave(beat: int, period: int, shift: int) -> int:
 
 
 def _ease(a: tuple[int, int], b: tuple[int, int], progress: int) -> tuple[int, int]:
-    """The point between a and b, slow at both ends. `progress` is the part of the way, from 0 to 1024."""
+    """Return the point between a and b, slow at both ends. `progress` is the part of the way, from 0 to 1024."""
     fraction = progress * progress * (3 * 1024 - 2 * progress) >> 20
     return a[0] + (b[0] - a[0]) * fraction // 1024, a[1] + (b[1] - a[1]) * fraction // 1024
 
@@ -233,7 +234,7 @@ def _pose_on_way(a: Pose, b: Pose, leg: Leg, beat: int) -> Pose:
 
 @dataclass(frozen=True)
 class _Layer:
-    """A picture and its object map. `corner` is where its first pixel lies in the room, (x, y) in pixels."""
+    """A picture and its object map. `corner` is the position of its first pixel in the room, (x, y) in pixels."""
 
     picture: NDArray[np.uint8]
     owners: NDArray[np.uint8]
@@ -241,19 +242,18 @@ class _Layer:
 
 
 def _common_start(a: Sequence[PlacedSprite], b: Sequence[PlacedSprite]) -> list[PlacedSprite]:
-    """The things at the start that are the same in both."""
+    """Return the number of first things that are equal in both."""
     return [x for x, _ in takewhile(lambda pair: pair[0] == pair[1], zip(a, b, strict=False))]
 
 
 class Renderer:
     """Paints one video's frames of `width` x `height` pixels over its room.
 
-    Most things stand still in the room from frame to frame, so the far ones that did are kept painted, as one
-    layer.
+    Most things do not move from frame to frame, so far things that stood still are cached as one painted layer.
     """
 
     def __init__(self, room: NDArray[np.uint8], width: int, height: int, owners: Sequence[str]) -> None:
-        """`owners` are the objects' keys. The n-th one is number n + 1 in an object map; 0 is nobody."""
+        """`owners` are the objects' keys. The n-th object has the number n + 1 in an object map; 0 is no object."""
         self._size = (height, width)
         self._numbers = {key: n for n, key in enumerate(owners, 1)}
         self._room = room
@@ -263,7 +263,7 @@ class Renderer:
         self._last_things: list[PlacedSprite] = []
 
     def frame(self, things: Sequence[PlacedSprite], camera: tuple[int, int]) -> tuple[Picture, NDArray[np.uint8]]:
-        """The picture, (height, width, 3) RGB, and the object map, (height, width) in Fortran order."""
+        """Return the picture, (height, width, 3) RGB, and the object map, (height, width) in Fortran order."""
         self._update_layer(_common_start(self._last_things, things))
         self._last_things = list(things)
         (height, width), (x0, y0) = self._size, self._origin
@@ -275,7 +275,7 @@ class Renderer:
         return layer.picture, layer.owners
 
     def _update_layer(self, still_things: list[PlacedSprite]) -> None:
-        """Paint the kept layer with these things, by adding to it where that is enough."""
+        """Paint these things in the cached layer, by adding to it if that is enough."""
         if _common_start(self._painted, still_things) != self._painted:
             self._layer.picture[...] = self._room
             self._layer.owners[...] = 0
@@ -323,9 +323,9 @@ WOODS: tuple[drawing.RGB, ...] = ((196, 154, 108), (172, 128, 92), (210, 180, 14
 
 
 def paint_room(text: str, height: int) -> NDArray[np.uint8]:
-    """The whole room for a picture of `height` pixels, (rows, columns, 3).
+    """Paint the complete room for a picture of `height` pixels, (rows, columns, 3).
 
-    The text chooses colours and grain.
+    The text determines colours and grain.
     """
     wall, wood = pick(f"wall:{text}", WALLS), pick(f"wood:{text}", WOODS)
     salt = pick(f"salt:{text}", range(1, 1000))
@@ -347,7 +347,7 @@ def paint_room(text: str, height: int) -> NDArray[np.uint8]:
 
 
 def _noise(x: NDArray[np.int64], y: NDArray[np.int64], salt: int) -> NDArray[np.int64]:
-    """A number in [0, 256) for every cell (x, y)."""
+    """Return a number in [0, 256) for every cell (x, y)."""
     mixed = (x * 374761393 + y * 668265263 + salt * 2246822519) & 0xFFFFFFFF
     mixed = ((mixed ^ (mixed >> 13)) * 1274126177) & 0xFFFFFFFF
     return (mixed ^ (mixed >> 16)) & 255

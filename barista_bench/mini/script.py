@@ -1,9 +1,9 @@
-"""The things in the toy kitchen (`props.yaml`) and the events (`script.yaml`), chosen by a text and the seed alone.
+"""The things in the toy kitchen (`props.yaml`) and the events (`script.yaml`), chosen only by a text and the seed.
 
 Motion, relations, states, activities and process steps all follow from these. Positions are in kitchen units (one pixel
-of a 360 pixel high picture), y points down; the room reaches from (0, -60) to (1000, 440). A script is a list of blocks
-(process steps) of acts. Lengths are in ticks, 40 to a second unless the script is stretched or squeezed to its video's
-length; percentages are of the act's own length.
+of a 360 pixel high picture), y points down; the room extends from (0, -60) to (1000, 440). A script is a list of blocks
+(process steps) of acts. Lengths are in ticks, 40 per second unless the script is stretched or squeezed to its video's
+length; percentages are of the act's length.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ HAND_CATEGORIES = {"right": "right hand", "left": "left hand"}
 class PropPlace(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A place of a thing: in the room, or on a `parent`, with which it then moves.
 
-    `depth` orders painting relative to the parent; `angle` (64 to a turn) is how a thing is turned there. `relations`
+    `depth` orders painting relative to the parent; `angle` (64 per turn) is the thing's rotation there. `relations`
     hold while something is there: "under" means thing under parent; "contains" and names with a "~" mean parent to
     thing; "under:pf" names another end.
     """
@@ -39,10 +39,10 @@ class PropPlace(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Prop(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """An object; it stands at `home` at first, and `colours` are those that it comes in.
+    """An object. It is first at `home`, and has one of `colours`.
 
-    `grip` is where the right hand touches it (the left one mirrored), `spout` and `tilt` are how it pours, `mouth`
-    is where it is filled. Who holds the object also holds its `grip_part`, but the `body_hand` takes the object
+    `grip` is where the right hand touches it (the left hand mirrored), `spout` and `tilt` describe pouring, `mouth` is
+    where it is filled. A hand that holds the object also holds its `grip_part`, but the `body_hand` holds the object
     itself. A `steady` object is never drawn turned, only its parts are.
     """
 
@@ -70,17 +70,17 @@ _PROPS = msgspec.yaml.decode(resources.files(__package__).joinpath("props.yaml")
 
 
 def props_of(preparation: str) -> dict[str, Prop]:
-    """The objects of a kitchen for this kind of coffee machine, by key."""
+    """Return the objects of a kitchen for this kind of coffee machine, by key."""
     return _PROPS.props["common"] | _PROPS.props[preparation]
 
 
 def places_of(preparation: str) -> dict[str, PropPlace]:
-    """The named places of that kitchen."""
+    """Return the named places of that kitchen."""
     return _PROPS.places["common"] | _PROPS.places[preparation]
 
 
 class PropChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`thing` takes the state `value` after `after` percent of the act, for `lasts` ticks (0: until changed)."""
+    """Change: `thing` takes state `value` after `after` percent of the act, for `lasts` ticks (0: until changed)."""
 
     thing: str
     value: str
@@ -89,10 +89,10 @@ class PropChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Fill(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`content` runs from a spout (an object and an offset) to its new place, after `after` percent, for `lasts` ticks.
+    """A flow: `content` runs from a spout (an object and an offset) to its new place.
 
-    The place `to` is that of the content in the object `vessel`; `full` is the level reached, of 8. With `lasts` 0
-    nothing is seen to run: the content is only put elsewhere.
+    It starts after `after` percent and lasts `lasts` ticks. The place `to` is the content's in the object `vessel`;
+    `full` is the final level, of 8. With `lasts` 0 no flow is visible: the content only changes its place.
     """
 
     content: str
@@ -105,12 +105,12 @@ class Fill(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Act(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One thing done by the right, the left or both hands to `thing`; its name is its activity ("Verb noun").
+    """One action of the right, the left or both hands on `thing`; its name is its activity ("Verb noun").
 
-    Kinds: grasp (take and lift), place (put what is held), carry (both in one), slide (move in contact, along
-    the counter or about a joint), press, pour (into the vessel `to`), work (use what is held at `to`, moving
-    by `sway`), pause. `value` is the human action beside "holds"; `helps` names what the other hand holds
-    meanwhile; `early` is by how many ticks the act begins before the one before it ends.
+    Kinds: grasp (take and lift), place (put the held thing), carry (both in one), slide (move in contact, along the
+    counter or about a joint), press, pour (into the vessel `to`), work (use the held thing at `to`, moving by `sway`),
+    pause. `value` is the human action beside "holds"; `helps` names the thing in the other hand; `early` is the number
+    of ticks by which the act begins before the previous act ends.
     """
 
     kind: Literal["grasp", "place", "carry", "slide", "press", "pour", "work", "pause"]
@@ -129,7 +129,7 @@ class Act(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Block(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A process step; an act that is only a name stands for a shared sequence of acts."""
+    """A process step; an act that is only a name refers to a shared sequence of acts."""
 
     step: str
     acts: tuple[Act | str, ...]
@@ -146,7 +146,7 @@ PREPARATIONS = tuple(_TABLES.orders)
 
 
 def script_of(preparation: str, turn: int, seed: int) -> list[tuple[str, list[Act]]]:
-    """(process step, its acts) for each block of the `turn`-th video (from 0) of a preparation."""
+    """Return (process step, its acts) for each block of the `turn`-th video (from 0) of a preparation."""
     order = spread(f"order:{seed}:{preparation}", _TABLES.orders[preparation], turn)
     blocks = _TABLES.blocks["common"] | _TABLES.blocks[preparation]
     script = []
@@ -160,15 +160,15 @@ T = TypeVar("T")
 
 
 def seeded_number(text: str, limit: int) -> int:
-    """A whole number in [0, limit) that depends on the text only."""
+    """Return an integer in [0, limit) that depends only on the text."""
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") % limit
 
 
 def pick(text: str, options: Sequence[T]) -> T:
-    """One of the options, chosen by the text."""
+    """Return one of the options, chosen by the text."""
     return options[seeded_number(text, len(options))]
 
 
 def spread(text: str, options: Sequence[T], turn: int) -> T:
-    """One of the options, as `pick` chooses it, but different ones in consecutive turns."""
+    """Return one of the options, as `pick` does, but different options in consecutive turns."""
     return options[(seeded_number(text, len(options)) + turn) % len(options)]

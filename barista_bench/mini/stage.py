@@ -1,6 +1,6 @@
-"""Plays a script once and writes down everything that follows from it: a `Timeline` of motion, relations and states.
+"""Plays a script once and records its consequences: a `Timeline` of motion, relations and states.
 
-Time runs in beats, 8 to a tick of the script, so that a script can be stretched to any number of frames. All ranges are
+Time runs in beats, 8 per tick of the script, so that a script can be stretched to any number of frames. All ranges are
 half-open, [start, end).
 """
 
@@ -24,7 +24,7 @@ HUMAN_ACTIONS = ("pulls", "pushes", "presses", "holds", "touches", "turns")
 
 @dataclass(frozen=True)
 class Leg:
-    """An object goes to `at` during [start, end) and stays there.
+    """A motion: an object goes to `at` during [start, end) and stays there.
 
     `lift` bows the way upwards; `sway` swings it.
     """
@@ -39,7 +39,7 @@ class Leg:
 
 @dataclass(frozen=True)
 class HandContact:
-    """A hand is at `thing` during [start, end). `offset` is where, for a right hand; `pose` as painted."""
+    """A hand at `thing` during [start, end). `offset` is its place, for a right hand; `pose` as painted."""
 
     start: int
     end: int
@@ -50,7 +50,7 @@ class HandContact:
 
 @dataclass(frozen=True)
 class Flow:
-    """`content` falls from the spout (an object and an offset) into its new place during [start, end)."""
+    """A flow: `content` falls from the spout (an object and an offset) into its new place during [start, end)."""
 
     start: int
     end: int
@@ -82,7 +82,7 @@ class Stage:
     """Plays acts one after the other, moving the objects of one preparation."""
 
     def __init__(self, preparation: str, homes: dict[str, PropPlace]) -> None:
-        """`homes` replaces the places where objects stand at first."""
+        """`homes` replaces the places where objects are at first."""
         props = props_of(preparation)
         props |= {key: msgspec.structs.replace(props[key], home=home) for key, home in homes.items()}
         self.timeline = Timeline(props)
@@ -99,7 +99,7 @@ class Stage:
                 self._changes[key] = [(0, prop.state)]
 
     def play(self, blocks: list[tuple[str, list[Act]]]) -> Timeline:
-        """Play the whole script, with some moments before and after it in which nothing is done; its timeline."""
+        """Play the complete script, with some idle moments before and after it; return its timeline."""
         self._now = _LEAD * BEATS
         for step, acts in blocks:
             start = self._now
@@ -205,7 +205,7 @@ class Stage:
         return self.timeline.props[act.thing].home if name == "home" else self._places[name]
 
     def _resting_point(self, key: str) -> tuple[int, int, int]:
-        """The point at which the object comes to rest after its last leg so far, and its angle."""
+        """Return the point where the object rests after its last leg so far, and its angle."""
         at = self.timeline.legs[key][-1].at
         if not at.parent:
             return at.x, at.y, at.angle
@@ -232,7 +232,7 @@ class Stage:
     def _touch(
         self, hand: str, thing: str, start: int, end: int, values: tuple[str, ...], pose: int, gap: int = 0
     ) -> None:
-        """Have a hand at a thing, or at the part by which it is held, `gap` units outside the usual grip."""
+        """Place a hand at a thing, or at the part by which it is held, `gap` units outside the usual grip."""
         prop = self.timeline.props[thing]
         part = "" if hand == prop.body_hand else prop.grip_part
         x, y = self.timeline.props[part or thing].grip
@@ -277,7 +277,7 @@ class Stage:
 
 
 def _triples(key: str, at: PropPlace) -> list[tuple[str, str, str]]:
-    """The (source, value, target) that hold while the object is at that place."""
+    """Return the (source, value, target) that hold while the object is at that place."""
     triples = []
     for relation in at.relations:
         value, _, other = relation.partition(":")
@@ -292,7 +292,7 @@ def _hands(act: Act) -> tuple[str, ...]:
 
 
 def _grip_gap(act: Act) -> int:
-    """Two hands on one thing stay this far outside their usual grips, so that the thing is seen between them."""
+    """Return how far two hands on one thing stay outside their usual grips, so that the thing stays visible."""
     return 12 if act.hand == "both" else 0
 
 

@@ -1,18 +1,18 @@
-"""The same model with less to see: how much of a score is due to the images, and how much to the question alone.
+"""The same model with less to see: how much of a score is due to the images, and how much to the question.
 
-    text_only         no image at all; the text is left word for word as it is
+    text_only         no images; the text stays word for word
     first_frame       the first image only
     shuffled_frames   all images, in another order
 
-They belong in every report: a model that sees nothing can answer a good part of a benchmark from multiple-choice
-options, phrases, vocabularies and the regularity of a routine such as making coffee. The difference to `text_only` is
-due to seeing, that to `first_frame` to seeing more than one moment, and that to `shuffled_frames` to the order of
-events. Only the differences say something about vision, never a score alone.
+Include them in every report. A model without images can answer a good part of a benchmark from multiple-choice options,
+phrases, vocabularies and the regularity of a routine such as making coffee. The difference to `text_only` is due to
+seeing, the difference to `first_frame` to seeing more than one moment, and the difference to `shuffled_frames` to the
+order of events. Only the differences measure vision; a single score does not.
 
-What they mean depends on a task's images. Where there is one frame (grounding, hand-object, referring), `first_frame`
-and `shuffled_frames` change nothing. Relations shows two views of one moment, the frame and then the same frame with
-numbered marks: there `first_frame` withholds the marks, so that the numbers of the legend refer to nothing, and
-`shuffled_frames` swaps the views. The text stays as it is, also where it speaks of images that are withheld.
+The meaning depends on a task's images. For tasks with one frame (grounding, hand-object, referring), `first_frame` and
+`shuffled_frames` change nothing. Relations shows two views of one moment, the frame and then the same frame with
+numbered marks. There `first_frame` withholds the marks, so that the numbers of the legend refer to nothing, and
+`shuffled_frames` swaps the views. The text stays unchanged, even if it mentions withheld images.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ Change = Callable[[Request], Request]
 
 
 def ablated(model: Model, ablation: str) -> Model:
-    """The model, shown less. Streams if `model` does; shares its batch size and window.
+    """Return the model with less to see. It streams if `model` does, and shares its batch size and window.
 
-    Its identity is `<ablation>:<name>`, with `ablation` among the settings. Ablations of ablations are named in order.
+    Its identity is `<ablation>:<name>`, with `ablation` among the settings. Nested ablations are named in order.
 
     Raises:
         ConfigError: there is no such ablation.
@@ -55,7 +55,7 @@ def ablated(model: Model, ablation: str) -> Model:
 
 
 def unwrap_ablations(model: Model) -> tuple[Model, Change]:
-    """The model behind its ablations, and what they make of a request before it gets there."""
+    """Return the model inside its ablations, and the function that they apply to a request first."""
     if not isinstance(model, _Ablation):
         return model, lambda request: request
     inner, inner_change = unwrap_ablations(model.model)
@@ -63,21 +63,21 @@ def unwrap_ablations(model: Model) -> tuple[Model, Change]:
 
 
 def text_only(request: Request) -> Request:
-    """The request without images, and without their places in the prompt."""
+    """Remove the images of a request, and their places in the prompt."""
     return _with_images(request, [])
 
 
 def first_frame(request: Request) -> Request:
-    """The request with only the image that the prompt places first."""
+    """Keep only the image that the prompt places first."""
     placed = [part.index for part in request.prompt.parts if isinstance(part, ImagePart)]
     return _with_images(request, placed[:1])
 
 
 def shuffled_frames(request: Request) -> Request:
-    """All images in another order, drawn by the request's id: the same for every model, batch and run.
+    """Shuffle all images by the request's id: the order is the same for every model, batch and run.
 
-    The places in the prompt stay where they are, and so do the times that a processor of videos is told, which would
-    give the order away. It is never the old order, unless there are fewer than two images.
+    The places in the prompt stay unchanged. So do the times that a processor of videos receives, which would reveal the
+    order. The new order differs from the old one, unless there are fewer than two images.
     """
     order = list(range(len(request.images)))
     if len(order) < 2:
@@ -93,7 +93,7 @@ _CHANGES: Mapping[str, Change] = dict(zip(ABLATIONS, (text_only, first_frame, sh
 
 
 def _with_images(request: Request, indices: Sequence[int]) -> Request:
-    """The request with these images alone, numbered anew."""
+    """Return the request with only these images, renumbered."""
     parts: list[TextPart | ImagePart] = []
     for part in request.prompt.parts:
         if isinstance(part, TextPart):
@@ -109,7 +109,7 @@ _OPTIONAL_ATTRIBUTES = frozenset({"sends_files", "reads_text_alone", "versions",
 
 
 class _Ablation:
-    """A model behind a change of its requests."""
+    """A model whose requests are changed first."""
 
     def __init__(self, model: Model, ablation: str) -> None:
         self.model = model
@@ -121,19 +121,19 @@ class _Ablation:
         self._change = _CHANGES[ablation]
 
     def change(self, request: Request) -> Request:
-        """The request that the wrapped model is given instead."""
+        """Return the request for the wrapped model."""
         request.check_images()  # dropping images must not hide that a caller miscounted them
         return self._change(request)
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401  (what only some models say)
-        """An attribute of the wrapped model. None of its methods: they would be given requests unchanged."""
+        """Return an attribute of the wrapped model, but no method: methods would receive unchanged requests."""
         if name not in _OPTIONAL_ATTRIBUTES:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         return getattr(self.model, name)
 
     @property
     def batch_size(self) -> int:
-        """The wrapped model's, which may shrink while running."""
+        """The wrapped model's batch size, which may shrink while running."""
         return self.model.batch_size
 
     @batch_size.setter
@@ -149,11 +149,11 @@ class _StreamingAblation(_Ablation):
 
     @property
     def window(self) -> int:
-        """The wrapped model's."""
+        """The wrapped model's window."""
         return self.model.window
 
     def stream(self, requests: Iterable[Request], config: GenerationConfig) -> Iterator[AnsweredRequest]:
-        """Requests are changed one by one as the model takes them; each answer comes with the request as it was."""
+        """Change each request when the model takes it. Each answer comes with the original request."""
         originals: dict[str, Request] = {}
 
         def changed_requests() -> Iterator[Request]:

@@ -1,7 +1,7 @@
-"""Answers held to a JSON Schema while they are written: which schemas that works for, and the grammar of each.
+"""Constrains answers to a JSON Schema during generation: the supported schemas, and the grammar of each.
 
-llguidance reads the grammar, beside transformers in this process and as a backend of vLLM in its own. It was chosen
-over xgrammar and outlines-core for what it refuses: a keyword that it does not keep to is an error, not left out.
+llguidance reads the grammar, both in this process for transformers and inside vLLM as its backend. It was chosen over
+xgrammar and outlines-core because an unsupported keyword is an error and is not ignored.
 """
 
 from __future__ import annotations
@@ -23,29 +23,29 @@ _VALUE_KEYWORDS = frozenset({"enum", "const", "default", "examples"})
 
 
 def require_llguidance(purpose: str) -> None:
-    """Raise ModelError, with the command that installs it, where the library that holds answers is missing."""
+    """Raise ModelError, with the command that installs it, if the library that constrains answers is missing."""
     require_extra(purpose, "llguidance", extra="run")
 
 
 def is_restrictive(schema: Schema | None) -> bool:
-    """Whether a schema says anything: an answer is free under none, and under `{}`."""
+    """Return True if a schema restricts answers: without a schema, and under `{}`, an answer is free."""
     return bool(schema)
 
 
 def answer_grammar(schema: Schema, thought: tuple[str, str] | None = None, *, opens_thinking: bool = False) -> str:
-    """Grammar of one answer in llguidance's Lark: perhaps a thought, then one JSON value.
+    """Return the grammar of one answer in llguidance's Lark: an optional thought, then one JSON value.
 
     Args:
-        schema: the answer's, which is free where `is_restrictive` is false.
-        thought: opening and closing tag as Lark writes them: as texts (JSON), or where the vocabulary has them as
-            special tokens, by their numbers (`<[5]>`); None where the model has no tags.
-        opens_thinking: the prompt has opened the thought: it has to be closed first.
+        schema: the answer's schema; the answer is free if `is_restrictive` is false.
+        thought: opening and closing tag in Lark syntax: as texts (JSON), or as the numbers of special tokens in the
+            vocabulary (`<[5]>`); None if the model has no tags.
+        opens_thinking: the prompt has opened the thought, so it must be closed first.
     """
     value = json.dumps({**schema, "x-guidance": _SEPARATORS})
     if thought is None:
         return f"start: / ?/ answer\nanswer: %json {value}\n"
     opening, closing = thought
-    if closing.startswith("<"):  # a token of its own, which no text can be taken for
+    if closing.startswith("<"):  # a separate token, which no text can imitate
         thought_end = f"thought {closing} {_AFTER_THOUGHT}"
         rule = "thought: /(?s:.*)/"
     else:
@@ -56,7 +56,7 @@ def answer_grammar(schema: Schema, thought: tuple[str, str] | None = None, *, op
 
 
 def complaint(schema: Schema | None) -> str:
-    """The reason why answers cannot be held to a schema, naming the part to blame; empty where they can.
+    """Return the reason why answers cannot follow a schema, naming the faulty part; empty if they can.
 
     >>> complaint({"type": "object", "properties": {"boxes": {"type": "array", "uniqueItems": True}}})
     'properties/boxes: Unimplemented keys: ["uniqueItems"]'
@@ -73,18 +73,18 @@ def complaint(schema: Schema | None) -> str:
 
 
 def _refusal(schema: Schema) -> str:
-    """The complaint of llguidance about a schema that it cannot take, on one line; empty where it takes it."""
+    """Return llguidance's complaint about an unsupported schema, on one line; empty for a supported schema."""
     from llguidance import LLMatcher
 
     try:
         is_wrong, refusal = LLMatcher.validate_grammar_with_warnings(LLMatcher.grammar_from_json_schema(dict(schema)))
-    except (TypeError, ValueError, RecursionError) as error:  # of what is not JSON
+    except (TypeError, ValueError, RecursionError) as error:  # of text that is not JSON
         return str(error)
     return " ".join(refusal[0].split()) if is_wrong else ""
 
 
 def _inner_schemas(schema: Schema) -> Iterator[tuple[list[str], dict[str, Any]]]:
-    """The schemas directly inside of one, each with the steps to it."""
+    """Return the schemas directly inside a schema, each with the steps to it."""
     for key, value in schema.items():
         if key in _VALUE_KEYWORDS:
             continue

@@ -1,6 +1,6 @@
-"""The answer in what a model wrote, apart from its thoughts, which are kept for people and never scored.
+"""Separates the answer in a model's output from its thoughts, which are saved for people and never scored.
 
-`AnswerReader` reads generated tokens: where the answer ends, what was thought before it, its log-probabilities.
+`AnswerReader` reads generated tokens: the end of the answer, the thoughts before it, and its log-probabilities.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ OTHER_TAGS = (
 
 @dataclass(frozen=True, slots=True)
 class TokenScores:
-    """Natural log-probabilities of one row, a step each: of the token taken, and of the likeliest ones."""
+    """Natural log-probabilities of one row, one entry per step: of the chosen token, and of the likeliest tokens."""
 
     chosen: list[float]
     ids: list[list[int]]
@@ -47,7 +47,7 @@ class TokenScores:
 
 
 def switch_value(switch: str, reasoning: Reasoning) -> bool | str | None:
-    """The value for which a switch of this name has a model reason as wanted; None where it has none.
+    """Return the value of the switch that gives this reasoning; None if the switch has no such value.
 
     Some switches are true or false; any other names an effort, and "none" for off.
 
@@ -63,11 +63,11 @@ def switch_value(switch: str, reasoning: Reasoning) -> bool | str | None:
 
 
 def tags_in(text: str, *, is_cut: bool = False) -> tuple[str, str]:
-    """The tags around the thoughts of a whole generated text, of a model whose tags nobody named.
+    """Return the tags around the thoughts of a complete generated text, for a model with unknown tags.
 
-    `THINK_TAGS` count wherever they stand. Others count only where they can be nothing else: the text begins with the
-    opening one, or has the closing one alone (the prompt had opened the thinking), and an answer follows. Without one
-    the text stays as it is, unless it was cut off within the thoughts.
+    `THINK_TAGS` count anywhere in the text. Other tags count only if they are unambiguous: the text begins with the
+    opening tag, or has only the closing tag (the prompt had opened the thinking), and an answer follows. Without an
+    answer the text stays unchanged, unless it was cut off within the thoughts.
 
     >>> tags_in("[THINK]The cup is left.[/THINK]left"), tags_in("left")
     (('[THINK]', '[/THINK]'), ('<think>', '</think>'))
@@ -87,12 +87,12 @@ def tags_in(text: str, *, is_cut: bool = False) -> tuple[str, str]:
 
 
 def split_reasoning(text: str, tags: tuple[str, str] = THINK_TAGS) -> tuple[str | None, str]:
-    """Split the whole generated text into (reasoning, answer); reasoning is None where there is none.
+    """Split the complete generated text into (reasoning, answer); reasoning is None if it is missing.
 
-    An open tag that never closes means that the budget ran out while thinking: all is reasoning, nothing is
-    an answer. A closing tag alone means that the prompt had opened the thinking. Where thinking was closed,
-    the answer is what follows the last closing tag, so that no thought can pass for an answer. Spaces before an answer
-    are no part of it: for one and the same token some decoders write a space (vLLM's), others do not (transformers').
+    An open tag that never closes means that the budget ran out during thinking: everything is reasoning, and there
+    is no answer. A closing tag without an opening tag means that the prompt had opened the thinking. If the thinking
+    was closed, the answer follows the last closing tag, so that no thought can pass for an answer. Spaces before an
+    answer are dropped: for the same token some decoders write a space (vLLM's), others do not (transformers').
 
     >>> split_reasoning("<think>The cup is left of the jug.</think>left")
     ('The cup is left of the jug.', 'left')
@@ -105,7 +105,7 @@ def split_reasoning(text: str, tags: tuple[str, str] = THINK_TAGS) -> tuple[str 
     """
     opening, closing = tags
     thought, closed, answer = text.rpartition(closing)
-    if opening in answer:  # never closed: what stands before the tag is not an answer either
+    if opening in answer:  # never closed: the text before the tag is not an answer either
         thought, answer = text, ""
     elif not closed:
         return None, text.lstrip(" ")
@@ -113,7 +113,7 @@ def split_reasoning(text: str, tags: tuple[str, str] = THINK_TAGS) -> tuple[str 
 
 
 def thought_before(text: str, tags: tuple[str, str] = THINK_TAGS) -> tuple[str, str]:
-    """The one thought that an answer held to a schema may begin with, and the answer, in which tags are text.
+    """Split off the one thought that may precede an answer under a schema; tags inside the answer are text.
 
     >>> thought_before('<think>Left?</think>["</think>"]')
     ('<think>Left?</think>', '["</think>"]')
@@ -128,9 +128,9 @@ def thought_before(text: str, tags: tuple[str, str] = THINK_TAGS) -> tuple[str, 
 
 
 def is_still_thinking(text: str, tags: tuple[str, str] = THINK_TAGS) -> bool:
-    """Whether the text ends within reasoning that never closed: it was cut off, whatever ended it.
+    """Return True if the text ends within reasoning that never closed: it was cut off for any reason.
 
-    The text is the whole of it, beginning with the opening tag where the prompt has written that one.
+    Pass the complete text, with the opening tag even if the prompt contains it.
 
     >>> is_still_thinking("<think>the cup, or perhaps the ju")
     True
@@ -142,7 +142,7 @@ def is_still_thinking(text: str, tags: tuple[str, str] = THINK_TAGS) -> bool:
 
 
 def cut_at_stop(answer: str, stop: Sequence[str]) -> str:
-    """The answer up to the first of the stop texts.
+    """Return the answer up to the first of the stop texts.
 
     >>> cut_at_stop("left END right", ["STOP", "END"])
     'left '
@@ -150,21 +150,21 @@ def cut_at_stop(answer: str, stop: Sequence[str]) -> str:
     return answer[: min((at for at in map(answer.find, stop) if at >= 0), default=len(answer))]
 
 
-_NEVER = -9000.0  # log-probabilities of what a schema does not allow: -infinity, or what vLLM's worker writes for it
+_NEVER = -9000.0  # log-probabilities of tokens that a schema excludes: -infinity, or what vLLM's worker writes for it
 
 
 @dataclass(frozen=True, slots=True)
 class GeneratedRow:
-    """One row as it was generated, padding behind its end included.
+    """One generated row, with the padding behind its end.
 
     Args:
-        opens_thinking: the prompt had opened the thinking already.
-        stop_length: tokens up to and with a stop text; None where none was met.
+        opens_thinking: the prompt had already opened the thinking.
+        stop_length: tokens up to and including a stop text; None without a stop text.
         prompt_tokens: tokens of the prompt, without padding.
-        cached: those of them that had been worked out before; None where nobody says it.
-        rows: samples that were generated together; None where that means nothing.
-        scores: log-probabilities, where they are wanted.
-        is_held: the answer was held to a schema.
+        cached: prompt tokens that were already computed; None if unknown.
+        rows: samples that were generated together; None if this has no meaning.
+        scores: log-probabilities, if requested.
+        is_held: the answer follows a schema.
     """
 
     tokens: Sequence[int]
@@ -182,9 +182,9 @@ class AnswerReader:
     """Reads the rows of one model.
 
     Args:
-        tags: around its thoughts; with `THINK_TAGS`, those of other models are seen too (`tags_in`).
+        tags: around its thoughts; with `THINK_TAGS`, tags of other models are recognised too (`tags_in`).
         end_ids: tokens that end an answer.
-        hidden_ids: special tokens that are no text.
+        hidden_ids: special tokens that are not text.
     """
 
     tokenizer: PreTrainedTokenizerBase
@@ -194,7 +194,7 @@ class AnswerReader:
 
     @classmethod
     def of(cls, tokenizer: PreTrainedTokenizerBase, tags: tuple[str, str], generation: DecodingConfig) -> AnswerReader:
-        """The reader of a checkpoint, by its tokenizer and its generation settings."""
+        """Return the reader of a checkpoint, from its tokenizer and its generation settings."""
         vocabulary, declared = tokenizer.get_vocab(), generation.eos_token_id
         # `all_special_ids` leaves out those without a role, such as `<|im_end|>` here.
         special = {token_id for token_id, token in tokenizer.added_tokens_decoder.items() if token.special}
@@ -206,9 +206,9 @@ class AnswerReader:
         return cls(tokenizer, tags, frozenset(end_ids), frozenset(hidden))
 
     def read(self, row: GeneratedRow, stop: Sequence[str]) -> Completion:
-        """The completion of one row; `stop` are the texts that end an answer.
+        """Return the completion of one row; `stop` are the texts that end an answer.
 
-        Thinking that never closed counts as cut off (`thinking`), whatever ended it: there is no answer.
+        Thinking that never closed counts as cut off (`thinking`) for any reason: there is no answer.
         """
         end = next((n for n, token in enumerate(row.tokens, start=1) if token in self.end_ids), None)
         lengths = [n for n in (end, row.stop_length) if n is not None]
@@ -229,7 +229,7 @@ class AnswerReader:
         *,
         has_ended: bool,
     ) -> Completion:
-        """The completion of the first tokens of a row, of which those at the steps `visible` spell `text`."""
+        """Return the completion of the first tokens of a row; its tokens at the steps `visible` spell `text`."""
         tagged_text = self.tags[0] + text if row.opens_thinking else text
         free_text, held_answer = thought_before(tagged_text, self.tags) if row.is_held else (tagged_text, "")
         reasoning, uncut = split_reasoning(free_text, self.tags)
@@ -253,7 +253,7 @@ class AnswerReader:
         )
 
     def _thinking_tokens(self, row: GeneratedRow, steps: Sequence[int], text: str) -> int:
-        """Generated tokens up to the last closing tag and with it."""
+        """Count generated tokens up to and including the last closing tag."""
         before, closed, _ = text.rpartition(self.tags[1])
         if not closed:
             return 0
@@ -262,14 +262,14 @@ class AnswerReader:
         return steps[last - 1] + 1
 
     def _characters_by_step(self, row: GeneratedRow, steps: Sequence[int]) -> Callable[[int], int]:
-        """A function of a number of these steps: the characters that so many have written."""
+        """Return a function that gives the number of characters written by the first n of these steps."""
         tokens = [row.tokens[step] for step in steps]
         return lambda count: len(self._decode(tokens[:count]))
 
     def _logprobs(
         self, row: GeneratedRow, scores: TokenScores, steps: Sequence[int], text: str, answer: str
     ) -> tuple[TokenLogprob, ...]:
-        """Log-probabilities of the tokens that wrote a character of the answer."""
+        """Return log-probabilities of the tokens that wrote a character of the answer."""
         if not answer:
             return ()
         _, closed, after = text.rpartition(self.tags[1])

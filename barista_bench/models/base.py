@@ -1,6 +1,6 @@
-"""The contract that every model keeps: requests in, one completion for each request and seed out, in the same order.
+"""The contract of every model: requests in, one completion for each request and seed out, in the same order.
 
-Models that see videos are given the images of a request as clips (`parts_with_clips`), and the times of their frames.
+Models that see videos receive the images of a request as clips (`parts_with_clips`), and the times of their frames.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ _MAX_LOGPROBS = 100  # likeliest tokens a step; each is kept for every token of 
 
 @dataclass(frozen=True, slots=True)
 class GenerationConfig:
-    """Settings that change what is generated; all of them are part of a sample's key.
+    """Settings that change generated text; all of them are part of a sample's key.
 
     Args:
         temperature: 0 is greedy decoding. The BARISTA protocol is 0.7 over three runs (paper, section 4.1).
-        max_new_tokens: tokens generated at the most, reasoning included; more is a truncation, never an answer.
+        max_new_tokens: limit of generated tokens, reasoning included; a longer answer is a truncation, never an answer.
         top_p: nucleus sampling, 1.0 for none.
-        top_k: only the k likeliest tokens are sampled from; None for all.
-        repetition_penalty: divides the logits of tokens that stand in the text already; 1.0 leaves the checkpoint's
-            own, which its identity names.
+        top_k: sample only from the k likeliest tokens; None for all.
+        repetition_penalty: divides the logits of tokens that already appear in the text. 1.0 leaves the checkpoint's
+            penalty, which its identity names.
         stop: strings that end the answer; they are not part of it.
-        thinking_budget: tokens of reasoning at the most, after which the answer is asked for; None for no such limit.
-            A model that cannot keep to it refuses the setting when it is loaded.
-        top_logprobs: alternatives a token whose log-probabilities come with the completion, where the model gives
-            them; 0 for none. Judges weight their scores with them.
+        thinking_budget: limit of reasoning tokens, after which the model must answer; None for no limit. A model that
+            does not support it refuses the setting when it is loaded.
+        top_logprobs: number of alternatives per token whose log-probabilities the completion contains, if the model
+            supports it; 0 for none. Judges weight their scores with them.
 
     Raises:
         ConfigError: a setting is out of range.
@@ -76,21 +76,19 @@ class GenerationConfig:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One prompt with its images, wanted once for each seed.
+    """One prompt with its images, to be answered once for each seed.
 
     Args:
-        images: RGB images in the order that the prompt's parts count them.
-        files: the same as JPEG or PNG files, where they are shown as they are stored, else None: for models that send
-            files on (`sends_files`), whose `images` are decoded when looked at. Empty for all others.
-        seeds: one seed a wanted sample, made from content (task, example id, run), so that neither batch size nor
-            order changes what is sampled where the library allows it.
+        images: RGB images in the order of the prompt's parts.
+        files: the same images as JPEG or PNG files if they are shown as stored, else None. Only for models that send
+            files on (`sends_files`), whose `images` are decoded on access. Empty for all other models.
+        seeds: one seed per sample, made from content (task, example id, run), so that neither batch size nor order
+            changes the samples if the library allows it.
         inputs: the question as data, for specialists that read no prompt (a phrase to ground). Never the reference.
-        schema: JSON Schema of the answer that the prompt asks for, for models that can be held to one; None where
-            the answer is free text.
-        choices: label to text of what the answer is chosen from, for models that score given texts
-            (`barista_bench.core.example`); empty where nothing is given.
-        times: when each of the images was filmed, for models that are given videos; None where it is not known, or
-            nobody asks.
+        schema: JSON Schema of the answer that the prompt requests, for models that support it; None for free text.
+        choices: label to text of the choices, for models that score given texts (`barista_bench.core.example`); empty
+            for a question without choices.
+        times: when each of the images was filmed, for models that take videos; None if unknown or not needed.
     """
 
     request_id: str
@@ -104,7 +102,7 @@ class Request:
     times: FrameTimes | None = None
 
     def with_images(self, indices: Sequence[int]) -> Request:
-        """The request with these of its images, in this order; `times` stay those of the places."""
+        """Return the request with these of its images, in this order; `times` stay with the places."""
         files = tuple(self.files[index] for index in indices) if self.files else ()
         return replace(self, images=tuple(self.images[index] for index in indices), files=files)
 
@@ -120,7 +118,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class TokenLogprob:
-    """One generated token, its natural log-probability, and the likeliest tokens in its place (itself among them)."""
+    """One generated token, its natural log-probability, and the likeliest tokens in its place (including itself)."""
 
     token: str
     logprob: float
@@ -129,14 +127,14 @@ class TokenLogprob:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """The answer of a model. `text` is the answer alone; what it thought before stands in `reasoning`.
+    """The answer of a model. `text` has only the answer; `reasoning` has the thoughts before it.
 
-    Counts of tokens are None where nobody says them. `thinking_tokens`, those of the reasoning with its tags, are among
-    the `output_tokens`; `cached_tokens`, the beginning of the prompt that had been worked out before, are among the
-    `input_tokens`. `logprobs` are of the answer's tokens, without the reasoning's; None where they were not asked for
-    or not given.
-    `batch_size` is the number of samples that were generated together, None where that means nothing. `note` is what is
-    odd about an answer that counts all the same, as a verb phrase that ends "2 answers ..."; None where nothing is.
+    Counts of tokens are None if unknown. `thinking_tokens` count the reasoning with its tags, and are included in
+    `output_tokens`. `cached_tokens` count the beginning of the prompt that was already computed, and are included in
+    `input_tokens`. `logprobs` cover the answer's tokens, without the reasoning's; None if not requested or not
+    supported. `batch_size` is the number of samples that were generated together, None if this has no meaning. `note`
+    describes an oddity of an answer that still counts, as a verb phrase that ends "2 answers ..."; None without an
+    oddity.
     """
 
     text: str
@@ -153,9 +151,9 @@ class Completion:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """The model gave no answer through no fault of its own (network, memory): never scored, tried again next time.
+    """An infrastructure error (network, memory) in place of an answer: never scored, tried again next time.
 
-    `by_task` says that it was the task, whose code raised.
+    `by_task` means that the code of the task raised the error.
     """
 
     error: str
@@ -163,12 +161,12 @@ class Failure:
 
     @classmethod
     def of(cls, error: BaristaError) -> Failure:
-        """The failure of a sample for which there was nothing to ask."""
+        """Return the failure of a sample whose request could not be made."""
         return cls(str(error), isinstance(error, TaskError))
 
 
 def repeated(answer: Completion | Failure, count: int) -> list[Completion | Failure]:
-    """A greedy answer for so many seeds: its copies count no tokens, so that sums are what was taken."""
+    """Repeat a greedy answer for `count` seeds. The copies count no tokens, so that sums equal the tokens used."""
     if isinstance(answer, Failure):
         return [answer] * count
     no_tokens: dict[str, Any] = {name: 0 for name in TOKEN_COUNTS if getattr(answer, name) is not None}
@@ -180,9 +178,9 @@ class ModelIdentity:
     """The identity of a model in results: its name, its exact revision, and the settings that change its answers.
 
     Args:
-        name: the one that the user gave, e.g. `chance` or `org/model`.
+        name: the user's name for it, e.g. `chance` or `org/model`.
         revision: commit or content hash of the weights; None for models without weights.
-        settings: dtype, adapters, processor limits, ...: whatever changes an answer and is not generation.
+        settings: dtype, adapters, processor limits, ...: all settings that change an answer, except generation.
     """
 
     name: str
@@ -191,16 +189,16 @@ class ModelIdentity:
 
 
 def sends_files(model: Model) -> bool:
-    """Whether a model sends pictures on as files, and so wants them as they are stored."""
+    """Return True if the model sends pictures on as files, and so needs the stored files."""
     return bool(getattr(model, "sends_files", False))
 
 
 class Model(Protocol):
     """The contract of a model.
 
-    A request that the model cannot take becomes a `Failure` and costs no other; only a prompt whose image places do
-    not match its images raises (ValueError), since the caller is wrong then. `batch_size` may shrink while running,
-    when memory runs out.
+    A request that the model cannot take becomes a `Failure` and affects no other request. Only a prompt whose image
+    places do not match its images raises an error (ValueError), since this is the caller's fault. `batch_size` may
+    shrink while running, when memory runs out.
     """
 
     identity: ModelIdentity
@@ -208,13 +206,13 @@ class Model(Protocol):
     batch_size: int
 
     def generate(self, requests: Sequence[Request], config: GenerationConfig) -> list[list[Completion | Failure]]:
-        """One list a request, in order, with one entry for each of its seeds."""
+        """Return one list per request, in order, with one entry for each of its seeds."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class AnsweredRequest:
-    """A request that is done: one entry for each of its seeds, and the seconds of generation that it took."""
+    """A finished request: one entry for each of its seeds, and the seconds of generation that it took."""
 
     request: Request
     completions: list[Completion | Failure]
@@ -223,40 +221,43 @@ class AnsweredRequest:
 
 @runtime_checkable
 class StreamingModel(Model, Protocol):
-    """A model that takes requests as it has room for them and hands answers back as they come, in any order.
+    """A model that takes requests when it has room, and yields answers as they finish, in any order.
 
-    `window` is how many requests it wants at hand, in the making or waiting: the runner prepares that many ahead.
+    `window` is the number of requests it needs at hand, running or waiting: the runner prepares that many ahead.
     `generate` of a streaming model gives the same answers, in order.
     """
 
     window: int
 
     def stream(self, requests: Iterable[Request], config: GenerationConfig) -> Iterator[AnsweredRequest]:
-        """Every request once. Taking the next request may block while its frames are decoded: what is finished is
-        handed back first, so that it can be logged."""
+        """Answer every request once.
+
+        Taking the next request may block while its frames are decoded, so finished answers are yielded first and can be
+        logged.
+        """
 
 
 class NumberedStream:
-    """The methods of a `StreamingModel`, made of one that hands answers back with the numbers of their requests."""
+    """Methods of a `StreamingModel`, built on a method that yields answers with the numbers of their requests."""
 
     def _numbered_answers(
         self, requests: Iterable[Request], config: GenerationConfig, *, at_once: bool
     ) -> Iterator[tuple[int, AnsweredRequest]]:
-        """Every request once, in any order; `at_once` may take all of them before the first answer."""
+        """Answer every request once, in any order; `at_once` may take all of them before the first answer."""
         raise NotImplementedError
 
     def generate(self, requests: Sequence[Request], config: GenerationConfig) -> list[list[Completion | Failure]]:
-        """One list a request, in order, with one entry for each of its seeds; raises as `stream`."""
+        """Return one list per request, in order, with one entry for each of its seeds; raises as `stream`."""
         for request in requests:
             request.check_images()
         answers = dict(self._numbered_answers(requests, config, at_once=True))
         return [answers[number].completions for number in range(len(requests))]
 
     def stream(self, requests: Iterable[Request], config: GenerationConfig) -> Iterator[AnsweredRequest]:
-        """Answers as they come.
+        """Yield answers as they finish.
 
         Raises:
-            ModelError: the model cannot keep to a setting, or nothing can be asked of it any more.
+            ModelError: the model does not support a setting, or can no longer answer.
             ValueError: a prompt does not place its images exactly once; names the request.
         """
         for _, answered in self._numbered_answers(requests, config, at_once=False):
@@ -264,12 +265,12 @@ class NumberedStream:
 
 
 def reads_text_alone(model: Model) -> bool:
-    """Whether a model is known to take no images: a local language model. What a server takes is not known."""
+    """Return True if a model is known to take no images: a local language model. Unknown for models on servers."""
     return bool(getattr(model, "reads_text_alone", False))
 
 
 class ScriptedModel:
-    """Answers by calling `answer(request_id, seed)`. It never looks at images."""
+    """A model that answers by calling `answer(request_id, seed)`. It ignores images."""
 
     def __init__(self, name: str, answer: Callable[[str, int], str], *, batch_size: int = 8) -> None:
         self.identity, self.box_format, self.batch_size = ModelIdentity(name), DEFAULT_BOX_FORMAT, batch_size
@@ -294,22 +295,22 @@ ONE_RATE = "own, one rate a video"
 
 @dataclass(frozen=True, slots=True)
 class VideoClip:
-    """Images of a request that are one video, by their numbers, and when each was filmed."""
+    """Images of a request that form one video, by their numbers, and when each was filmed."""
 
     images: tuple[int, ...]
     times: FrameTimes
 
 
 def parts_with_clips(request: Request, fps: float | None) -> list[TextPart | ImagePart | VideoClip]:
-    """The prompt's parts as chats hold them, where images that follow each other are one clip, if two or more.
+    """Return the prompt's parts as in a chat. Two or more consecutive images become one clip.
 
-    Images of one moment stay images: two views of a frame are no video.
+    Images of one moment stay images: two views of a frame are not a video.
 
     Args:
-        fps: frames a second, from the first one on, that are told instead of their own times.
+        fps: frames per second, from the first frame on, in place of the frames' times.
 
     Raises:
-        ValueError: the times of the frames are wanted, and not known, or those of others.
+        ValueError: the times of the frames are needed, but are unknown or do not match the images.
     """
     times, count = request.times, len(request.images)
     if times is not None and len(times.indices) != count:
@@ -335,11 +336,11 @@ def parts_with_clips(request: Request, fps: float | None) -> list[TextPart | Ima
 
 
 def video_settings(frames_as: FramesAs, fps: float | None, input_names: Sequence[str] = ()) -> dict[str, str]:
-    """The settings of videos in a model's identity; nothing where it sees images.
+    """Return the settings of videos in a model's identity; empty if it sees images.
 
     Args:
-        fps: frames a second that are told instead of their own times.
-        input_names: outputs of its processor, where that is known.
+        fps: frames per second in place of the frames' times.
+        input_names: outputs of its processor, if known.
     """
     if frames_as == "images":
         return {}
@@ -348,15 +349,15 @@ def video_settings(frames_as: FramesAs, fps: float | None, input_names: Sequence
 
 
 def sees_videos(identity: ModelIdentity) -> bool:
-    """Whether this model is given frames as videos."""
+    """Return True if this model receives frames as videos."""
     return TIMES_SETTING in identity.settings
 
 
 def tells_own_times(identity: ModelIdentity) -> bool:
-    """Whether the times of an example's frames are part of what this model is asked."""
+    """Return True if the times of an example's frames are part of this model's input."""
     return identity.settings.get(TIMES_SETTING) in (OWN_TIMES, ONE_RATE)
 
 
 def knows_one_rate(input_names: Iterable[str]) -> bool:
-    """Whether a processor with these outputs tells its model one rate for a video, and not the time of each frame."""
+    """Return True if a processor with these outputs tells its model one rate per video, not the time of each frame."""
     return bool({"second_per_grid_ts", "video_second_per_grid"} & set(input_names))

@@ -1,4 +1,4 @@
-"""The words in which servers and engines say why an answer ended, and what each of them means.
+"""The words of servers and engines for why an answer ended, and their meanings.
 
 From the documentation and the sources of OpenAI, Azure, Gemini, Anthropic, Bedrock, Cohere, Mistral, DeepSeek, Zhipu,
 watsonx, Together, OpenRouter, vLLM, SGLang, TensorRT-LLM, LM Studio and text-generation-inference.
@@ -40,7 +40,7 @@ _MAX_READ = 200  # characters
 
 
 def _plain(text: str) -> str:
-    """Letters and digits of a text, in lower case."""
+    """Return letters and digits of a text, in lower case."""
     return re.sub(r"[\W_]+", "", text).casefold()
 
 
@@ -50,14 +50,14 @@ _MEANINGS: Mapping[str, Meaning] = {
 
 
 def said_reason(reason: object) -> str:
-    """The reason as text; that of an object (SGLang's `{"type": "stop"}`) stands in one of its fields."""
+    """Return the reason as text; an object (SGLang's `{"type": "stop"}`) holds it in a field."""
     if isinstance(reason, Mapping):
         reason = next((reason[key] for key in _KEYS if isinstance(reason.get(key), str)), str(dict(reason)))
     return "" if reason is None else str(reason)[:_MAX_READ].strip()
 
 
 def meaning_of(reason: object) -> Meaning | None:
-    """The meaning of a reason, whatever its case, prefix and separators; None where it is not known.
+    """Return the meaning of a reason, independent of case, prefix and separators; None if it is unknown.
 
     >>> meaning_of("stop"), meaning_of("FinishReason.MAX_TOKENS"), meaning_of("STOP_REASON_END_TURN")
     ('finished', 'length', 'finished')

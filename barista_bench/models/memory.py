@@ -1,8 +1,8 @@
-"""Whether memory ran out."""
+"""Detects errors of full memory."""
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an error says that memory ran out: on a GPU, or on the CPU, where it is a plain RuntimeError."""
+    """Return True if an error means that memory ran out: on a GPU, or on the CPU, where it is a plain RuntimeError."""
     import torch
 
     if isinstance(error, torch.OutOfMemoryError | MemoryError):

@@ -1,9 +1,9 @@
-"""Answers that another program wrote, as a model like any other: `--model predictions:FILE`.
+"""Answers of another program, used like a model: `--model predictions:FILE`.
 
-For specialists that cannot be loaded here (CaRe-Ego, a detector in a container, your own harness). The file is
+Use it for specialists that cannot be loaded here (CaRe-Ego, a detector in a container, your own harness). The file is
 JSON Lines in UTF-8; docs/predictions.md describes it with examples. Its first line is a header, each other line one
-answer: either `answer`, the text as a model would write it, or `value`, the same as JSON. The task's parser reads
-both, exactly as it reads a model's answer.
+answer: either `answer`, the text as a model would write it, or `value`, the same as JSON. The task's parser reads both,
+exactly as it reads a model's answer.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ class PredictionHeader(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """The first line.
 
     Args:
-        box_format: how boxes are written: `xyxy`, `yxyx` or `xywh`, then what a full image side maps to, e.g.
-            `xyxy/pixels`, `yxyx/1000`, `xyxy/1`. Not needed where the loader is given it, or no answer holds a box.
-        model: the program that made the answers; the file's name stands in for it.
+        box_format: how boxes are written: `xyxy`, `yxyx` or `xywh`, then the value of a full image side, e.g.
+            `xyxy/pixels`, `yxyx/1000`, `xyxy/1`. Not needed if the loader receives it, or if no answer holds a box.
+        model: the program that made the answers; by default the file's name.
     """
 
     format: Literal["barista_bench.predictions/1"]
@@ -68,7 +68,7 @@ Answers = dict[str, dict[int | None, str]]
 
 
 class PredictionsModel:
-    """Answers requests out of a file, by example id; what the file lacks is a `Failure`, so that coverage shows it.
+    """Answers requests from a file, by example id. A missing answer is a `Failure`, so that coverage shows it.
 
     `identity.revision` is the SHA-256 of the file: other answers are another model.
     """
@@ -94,17 +94,18 @@ class PredictionsModel:
         """Read and check a file.
 
         Args:
-            example_ids: of the examples that will be asked. Answers to others are warned about and left out; they are
-                an error only where no answer is left.
-            box_format: how its boxes are written, if its header does not say.
-            has_boxes: whether answers to these examples hold boxes; called where nothing says how they are written.
-            seeds_of: which seeds ask for which run; only a file whose lines name runs needs it.
+            example_ids: of the examples that will be asked. Answers to other examples are skipped with a warning; they
+                are an error only if no answer is left.
+            box_format: how its boxes are written, if its header does not name a format.
+            has_boxes: returns True if answers to these examples hold boxes; called only if the format of boxes is
+                unknown.
+            seeds_of: the seeds of each run; only a file whose lines name runs needs it.
 
         Raises:
             DataError: the file cannot be read, a line is not of the format or too long, an example is answered twice,
                 or no answer is to an example of the run. Names the line.
-            ConfigError: the box format is not given and there are boxes, or it is given differently by header and
-                `box_format`; or lines name runs and `seeds_of` is not given.
+            ConfigError: there are boxes without a box format, or header and `box_format` differ; or lines name runs and
+                `seeds_of` is missing.
         """
         path = Path(path)
         header, answers, revision = _read_file(path)
@@ -141,7 +142,7 @@ class PredictionsModel:
 
 
 def _read_file(path: Path) -> tuple[PredictionHeader | None, Answers, str]:
-    """The header where there is one, the answers, and the SHA-256 of the file."""
+    """Return the header if present, the answers, and the SHA-256 of the file."""
     header: PredictionHeader | None = None
     answers: Answers = {}
     try:
@@ -159,7 +160,7 @@ def _read_file(path: Path) -> tuple[PredictionHeader | None, Answers, str]:
 
 
 def _header(path: Path, line: bytes) -> PredictionHeader | None:
-    """The header in a first line; None where that is an answer already: a header is an object with `format`."""
+    """Return the header in a first line; None if it is already an answer: a header is an object with `format`."""
     try:
         first_value = msgspec.json.decode(line)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
@@ -176,7 +177,7 @@ def _header(path: Path, line: bytes) -> PredictionHeader | None:
 
 def _row(path: Path, number: int, line: bytes) -> PredictionRow:
     try:
-        line.decode("utf-8")  # what is kept raw is not looked at by the decoder
+        line.decode("utf-8")  # the decoder does not check raw fields
         row = _ROW.decode(line)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise DataError(f"{path}: line {number}: {error}. Remedy: write {_FIELDS}") from error
@@ -201,7 +202,7 @@ def _add_answer(path: Path, number: int, row: PredictionRow, answers: Answers) -
 def _box_format(
     path: Path, header: PredictionHeader | None, run_format: BoxFormat | None, has_boxes: Callable[[], bool]
 ) -> BoxFormat:
-    """The one box format that header and caller name; where there are no boxes, any does."""
+    """Return the box format that header and caller agree on; without boxes, any format is valid."""
     header_text = header.box_format if header else None
     if header_text is None:
         if run_format is None and has_boxes():

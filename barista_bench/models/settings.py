@@ -1,8 +1,8 @@
-"""Tables of settings: each setting is stated once, with its type, range, default and help text.
+"""Tables of settings: each setting is defined once, with its type, range, default and help text.
 
-`CheckpointSettings`, `TransformersSettings`, `VllmSettings` and `ServedSettings` (`models/served/settings.py`) say what
-a kind of model takes when it is loaded. `runs.ask.config` puts them together into the settings of a run, from which the
-command line is made.
+`CheckpointSettings`, `TransformersSettings`, `VllmSettings` and `ServedSettings` (`models/served/settings.py`) define
+the settings for loading a kind of model. `runs.ask.config` combines them into the settings of a run, which define the
+command line.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _NEVER_SHOWN = frozenset({"extra_body", "engine_args", "template_kwargs", "base_
 
 
 def _split_names(value: object) -> object:
-    """Names, each text one of them or several with commas between."""
+    """Split names at commas, in each text."""
     texts = (value,) if isinstance(value, str) else value
     if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
         return value
@@ -40,12 +40,12 @@ def _split_names(value: object) -> object:
 
 
 def one_or_all(value: object) -> object:
-    """A single text as a list of one: stop strings may hold commas."""
+    """Return a single text as a list with one element: stop strings may hold commas."""
     return (value,) if isinstance(value, str) else value
 
 
 def _read_json(value: object) -> object:
-    """The value of JSON text, which flags and variables hold; any other value as it is."""
+    """Return the value of JSON text, from flags and variables; any other value unchanged."""
     if not isinstance(value, str):
         return value
     try:
@@ -55,7 +55,7 @@ def _read_json(value: object) -> object:
 
 
 def json_object(name: str, value: dict[str, Any]) -> dict[str, Any]:
-    """The setting as it is. Raises ValueError unless it can be written as JSON, and holds no credentials."""
+    """Return the setting unchanged. Raises ValueError unless it can be written as JSON, and holds no credentials."""
     refuse_credentials(name, value)  # of JSON text, which was not looked into before
     try:
         json.dumps(value, allow_nan=False)
@@ -74,9 +74,9 @@ Count = Annotated[int, Field(ge=1)]
 
 
 class SettingsTable(BaseModel):
-    """A table of settings. Make one with `checked`, which names what is wrong in a `ConfigError`."""
+    """A table of settings. Make one with `checked`, whose `ConfigError` names the fault."""
 
-    # Inputs are hidden, since the text of pydantic's error stands in tracebacks, and settings may hold secrets.
+    # Inputs are hidden, since tracebacks show the text of pydantic's error, and settings may hold secrets.
     model_config = ConfigDict(
         extra="forbid", frozen=True, allow_inf_nan=False, protected_namespaces=(), hide_input_in_errors=True
     )
@@ -88,7 +88,7 @@ class SettingsTable(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _refuse_credentials(cls, values: object) -> object:
-        """Refuse credentials in any setting, whatever it is called; before all else, since later errors show values."""
+        """Refuse credentials in any setting of any name. This check is first, since later errors show values."""
         if isinstance(values, Mapping):
             for name, value in values.items():
                 if name == "base_url" and isinstance(value, str):
@@ -136,11 +136,11 @@ class GeneratorSettings(SettingsTable):
 
     @property
     def tags(self) -> tuple[str, str] | None:
-        """The think tags that were asked for."""
+        """The think tags that were set."""
         return (self.think_tags[0], self.think_tags[1]) if self.think_tags else None
 
     def identity_of_answers(self) -> dict[str, str | bool | None]:
-        """The form in which a local model was asked to answer, for its identity; None where that is left to it."""
+        """The form of answers that a local model was asked for, for its identity; None if it is free."""
         return {
             "box_format": str(self.box_format) if self.box_format else None,
             "think_tags": " ".join(self.think_tags) if self.think_tags else None,
@@ -153,10 +153,10 @@ SettingsT = TypeVar("SettingsT", bound=SettingsTable)
 
 
 def checked(table: type[SettingsT], values: Mapping[str, Any]) -> SettingsT:
-    """The settings of a table.
+    """Return the settings of a table.
 
     Raises:
-        ConfigError: a setting is unknown (names the nearest one) or its value cannot be used.
+        ConfigError: a setting is unknown (names the nearest name) or its value is invalid.
     """
     for name in values:
         check_known(name, "setting", table)
@@ -167,7 +167,7 @@ def checked(table: type[SettingsT], values: Mapping[str, Any]) -> SettingsT:
 
 
 def part_of(settings: SettingsTable, table: type[SettingsTable]) -> dict[str, Any]:
-    """The settings that `table` has too, by name."""
+    """Return the settings that `table` has too, by name."""
     return {name: getattr(settings, name) for name in table.model_fields}
 
 
@@ -190,7 +190,7 @@ def _first_complaint(error: ValidationError, table: type[SettingsTable]) -> str:
         return f"{name} is missing. Remedy: give it as {place}, in the run file, or as {variable}"
     field = table.model_fields.get(name)
     description = f" ({field.description})" if field else ""
-    # What no single field is to blame for has all settings as its input.
+    # An error that concerns several fields has all settings as its input.
     is_hidden = not complaint["loc"] or name in _NEVER_SHOWN
     value_text = "" if is_hidden else f", got {_value_text(complaint['input'])}"
     what = f"another {flag_of(name)}" if field else "other settings"
@@ -198,7 +198,7 @@ def _first_complaint(error: ValidationError, table: type[SettingsTable]) -> str:
 
 
 def _value_text(value: object) -> str:
-    """A value for a message, cut; of one that Python itself will not write out, what it is."""
+    """Return a value for a message, cut; for a value that Python cannot print, its type."""
     try:
         text = repr(value)
     except (ValueError, RecursionError):  # integers of more than 4300 digits, deep nesting
@@ -207,7 +207,7 @@ def _value_text(value: object) -> str:
 
 
 class WeightSettings(SettingsTable):
-    """Settings of every way of running a checkpoint."""
+    """Settings for all ways of running a checkpoint."""
 
     device: str = Field("auto", description="auto (a CUDA GPU if there is one), cpu, cuda, split (over all GPUs), ...")
     dtype: str = Field("auto", description="auto (the checkpoint's own), float32, bfloat16, ...")
@@ -215,7 +215,7 @@ class WeightSettings(SettingsTable):
 
 
 class CheckpointSettings(WeightSettings):
-    """Settings of every kind of checkpoint that transformers runs."""
+    """Settings for all kinds of checkpoints that transformers runs."""
 
     attn_implementation: str | None = Field(None, description="sdpa, flash_attention_2, ...")
 

@@ -1,6 +1,6 @@
 """Tiny models with random weights, made offline, for tests, demos and dry runs: a generator and a dual encoder.
 
-They answer nonsense, but they are real models of real families: same classes, same processors, same padding.
+Their answers are random, but they are real models of real architectures: same classes, processors and padding.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Builder = Callable[[], "tuple[PreTrainedModel | ProcessorMixin | PreTrainedTokenizerFast, ...]"]
 
-_RECIPE = 1  # raise it when anything below changes what is built
+_RECIPE = 1  # raise it when a change below changes the built models
 _MARKER = "tiny_model.json"
 _VOCABULARY = 512
 _CORPUS = (
@@ -52,25 +52,25 @@ TEXT_TOKENS = 32
 
 
 def make_tiny_model(folder: Path, seed: int = 0) -> Path:
-    """A Gemma 3 of about 1 MB in `folder`, loadable by the Auto classes; see `make_checkpoint`."""
+    """Make a Gemma 3 of about 1 MB in `folder`, loadable by the Auto classes; see `make_checkpoint`."""
     return make_checkpoint(folder, "gemma3", _gemma3, seed)
 
 
 def make_tiny_clip(folder: Path, seed: int = 0) -> Path:
-    """A CLIP of about 1 MB, likewise: two towers of images and texts."""
+    """Make a CLIP of about 1 MB in `folder`: two encoders of images and texts; see `make_checkpoint`."""
     return make_checkpoint(folder, "clip", _clip, seed)
 
 
 def make_checkpoint(folder: Path, architecture: str, builder: Builder, seed: int = 0) -> Path:
-    """Save what `builder` makes in `folder`, whole or not at all, and return the folder.
+    """Save the result of `builder` in `folder` atomically, and return the folder.
 
-    The same architecture and seed give the same bytes. A folder that was finished by an earlier call with the same
-    arguments is used as it is.
+    The same architecture and seed give the same bytes. A folder that an earlier call with the same arguments completed
+    is reused.
 
     Args:
-        architecture: distinguishes the folder from those of other builders.
-        builder: makes a model and its processor or tokenizer, of the torch seed that is set.
-        seed: the weights are drawn with it. Global random state is left as it was.
+        architecture: distinguishes the folder from other builders' folders.
+        builder: makes a model and its processor or tokenizer, using the current torch seed.
+        seed: draws the weights. Global random state stays unchanged.
 
     Raises:
         ModelError: torch or transformers is missing, or the folder holds something that is not a tiny model.
@@ -93,7 +93,7 @@ def make_checkpoint(folder: Path, architecture: str, builder: Builder, seed: int
             folder.rename(Path(scratch) / "replaced")
         try:
             new_folder.rename(folder)
-        except OSError:  # where another process was faster with the same model, that one is kept
+        except OSError:  # if another process was faster with the same model, its result stays
             if _read_marker(folder) != marker:
                 raise
     return folder
@@ -103,7 +103,7 @@ def _build(folder: Path, builder: Builder, seed: int) -> None:
     import torch
 
     with torch.random.fork_rng(devices=[]):
-        torch.default_generator.manual_seed(seed)  # the CPU's stream alone, which the fork restores
+        torch.default_generator.manual_seed(seed)  # only the CPU's stream, which the fork restores
         for part in builder():
             part.save_pretrained(folder)
 
@@ -119,12 +119,11 @@ def _read_marker(folder: Path) -> dict[str, str | int] | None:
 def train_tokenizer(
     special: list[str], names: dict[str, str] | None = None, *, side: Literal["left", "right"] = "left"
 ) -> PreTrainedTokenizerFast:
-    """Byte-level BPE over our own words; the first three special tokens pad, end and begin a text.
+    """Train byte-level BPE on a built-in text; the first three special tokens pad, end and begin a text.
 
     Args:
         special: special tokens, whose ids count from 0.
-        side: the one that is padded: the right one of texts that are embedded, which then begin and end with their
-            tokens.
+        side: the padded side: right for texts that are embedded, which then begin and end with their tokens.
     """
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
     from transformers import PreTrainedTokenizerFast

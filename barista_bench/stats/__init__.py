@@ -1,24 +1,24 @@
 """Analysis of scored runs: intervals, paired comparisons, breakdowns, agreement, propagation, baselines, failures.
 
-Everything here reads `runs.score.scoring.ScoredRun`s, names no benchmark and no task, and asks no model. What is
-special to a task, the task brings: `Task.statistics`, `Task.facets`, `Task.failures`.
+All functions read `runs.score.scoring.ScoredRun`s, name no benchmark and no task, and run no model. Tasks provide
+their special cases: `Task.statistics`, `Task.facets`, `Task.failures`.
 
-What analysis gives are plain frozen records, ready for tables, pandas (`dataclasses.asdict`) and reports. Figures come
-as `runs.score.results.Figure`: mean and standard deviation over runs, and a 95% interval. All scores run from 0 to 1.
-Intervals and tests are over resampling units (`Task.resampling_unit`: videos for most tasks), never over samples: those
-of one unit resemble each other.
+Results are plain frozen records, ready for tables, pandas (`dataclasses.asdict`) and reports. Scores are
+`runs.score.results.Figure`s: mean and standard deviation over runs, and a 95% interval. All scores run from 0 to 1.
+Intervals and tests are over resampling units (`Task.resampling_unit`: videos for most tasks), never over samples,
+since samples of one unit resemble each other.
 
     interval_of(run)                      -> {figure: Interval}
     compare_runs(runs)                    -> (Comparison, ...)       all pairs of models, task by task, Holm-corrected
     breakdown(run, key)                   -> (BreakdownRow, ...)     breakdown_keys(run) lists the keys there are
-    by_thinking(run)                      -> (ThoughtBin, ...)       empty where nobody thought
+    by_thinking(run)                      -> (ThoughtBin, ...)       empty without thoughts
     rank_agreement(runs)                  -> RankAgreement           several tasks, three models or more
     answer_agreement(runs)                -> (AnswerAgreement, ...)  each pair of runs of a task, people, all
     propagation(runs)                     -> PropagationGraph        one model, several tasks
     baseline_gaps(runs)                   -> (BaselineGap, ...)
     consistency(run)                      -> Consistency | None      None for a single run
     failure_rows(run)                     -> (FailureRow, ...)
-    run_labels(runs)                      -> {folder: label}         what models are called in all of these
+    run_labels(runs)                      -> {folder: label}         names of models in all of these
 """
 
 from barista_bench.core.resampling import Interval as Interval

@@ -1,13 +1,13 @@
-"""Whether tasks put models in the same order, and how far those who answered the same questions agree, people too.
+"""Agreement of tasks on the order of models, and of models and people on the same questions.
 
 Orders: Kendall's tau-b (paper, A.7 and table 16). As in the paper, a model's score on a task is the mean of its sample
-scores, pooled over examples and runs. Two tasks with a high tau order the models alike; a low or negative tau says that
-one order does not predict the other.
+scores, pooled over examples and runs. Two tasks with a high tau order the models alike; a low or negative tau means
+that one order does not predict the other.
 
-Answers: what people agree on is a ceiling that the reference alone does not show. Choices are compared by the fraction
-of equal ones and by Krippendorff's alpha, which takes off what chance would agree on, for any number of raters who
-need not all have answered (Krippendorff, Content Analysis, 2004, chapter 11; nominal data). Other answers are scored by
-the task itself, each of a pair with the other one in the place of the reference.
+Answers: the agreement of people is a ceiling that the reference does not show. Choices are compared by the fraction of
+equal choices and by Krippendorff's alpha, which subtracts agreement by chance, for any number of raters who need not
+all have answered (Krippendorff, Content Analysis, 2004, chapter 11; nominal data). Other answers are scored by the task
+itself: each answer of a pair with the other as the reference.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ FEWEST_MODELS = 3
 
 @dataclass(frozen=True, slots=True)
 class RankAgreement:
-    """Kendall's tau-b between the orders in which tasks put the models (paper, A.7 and table 16).
+    """Kendall's tau-b between the orders of models by task (paper, A.7 and table 16).
 
-    `means[m][t]` is the mean sample score of model m on task t, pooled over examples and runs; `tau[s][t]` is
-    symmetric with 1 on the diagonal, None where a task does not tell the models apart.
+    `means[m][t]` is the mean sample score of model m on task t, pooled over examples and runs. `tau[s][t]` is symmetric
+    with 1 on the diagonal, None if a task gives all models the same score.
     """
 
     tasks: tuple[str, ...]
@@ -48,11 +48,11 @@ class RankAgreement:
 
 
 def rank_agreement(runs: Sequence[ScoredRun], *, labels: Labels | None = None) -> RankAgreement:
-    """Over the models that have a run of every task; runs of one model with two labels are two models.
+    """Compare tasks over the models with a run of every task; runs of one model with two labels are two models.
 
     Args:
-        runs: of any tasks; where they are of several benchmarks, tasks are named after theirs, too.
-        labels: what the models are called; by default `run_labels`.
+        runs: of any tasks; for several benchmarks, task names include the benchmark.
+        labels: names of the models; by default `run_labels`.
 
     Raises:
         ConfigError: fewer than two tasks, or fewer than three models with all of them.
@@ -83,7 +83,7 @@ def rank_agreement(runs: Sequence[ScoredRun], *, labels: Labels | None = None) -
 
 
 def agreement_of(tasks: Sequence[str], means: Mapping[str, Sequence[float]]) -> RankAgreement:
-    """The agreement from each model's mean scores, in the order of `tasks`."""
+    """Return the agreement from each model's mean scores, in the order of `tasks`."""
     table = pd.DataFrame(means.values())
     tau = table.corr(method="kendall").to_numpy()
     return RankAgreement(
@@ -106,12 +106,11 @@ class AnswerAgreement:
     """The agreement of `raters` on one task: of two of them, all people, or all together.
 
     Args:
-        examples: those that two or more of them answered; `pairs` of answers to one example.
-        same: fraction of pairs with the same choice; None where answers are no choices.
-        alpha: Krippendorff's alpha of the choices: 1 for agreement, 0 for what chance gives; None also where all
-            choices are one.
+        examples: with answers of two or more raters; `pairs` of answers to one example.
+        same: fraction of pairs with the same choice; None if answers are not choices.
+        alpha: Krippendorff's alpha of the choices: 1 for agreement, 0 for chance; None also if all choices are equal.
         score: the task's sample score of one answer of a pair with the other as the reference, mean over pairs and both
-            ways, 0 to 1; None where answers are choices.
+            directions, 0 to 1; None if answers are choices.
     """
 
     benchmark: str
@@ -125,13 +124,13 @@ class AnswerAgreement:
 
 
 def answer_agreement(runs: Sequence[ScoredRun]) -> tuple[AnswerAgreement, ...]:
-    """Each pair of comparable runs, then all people, then all runs, where these are more than two; task by task.
+    """Return the agreement of each pair of comparable runs, then all people, then all runs, task by task.
 
-    A run speaks with its first repetition; how far it agrees with its others is `consistency`. Answers that cannot be
-    read are passed over.
+    Groups of two or fewer are not repeated. Only the first repetition of a run counts; `consistency` compares its
+    repetitions. Unreadable answers are skipped.
 
     Raises:
-        ConfigError: no task here can hold answers against each other; beside others, such a task is warned of.
+        ConfigError: no task here can compare answers with each other; if some tasks can, the others cause a warning.
         DataError: no two runs answered the same example of one task readably.
     """
     labels, rows, refusals = run_labels(runs), list[AnswerAgreement](), list[ConfigError]()
@@ -164,7 +163,7 @@ def answer_agreement(runs: Sequence[ScoredRun]) -> tuple[AnswerAgreement, ...]:
 
 
 def krippendorff_alpha(units: Iterable[Sequence[Hashable]]) -> float | None:
-    """Krippendorff's alpha of the values that raters gave to each unit; None where no unit has two, or all are equal.
+    """Return Krippendorff's alpha of raters' values for each unit; None if no unit has two, or all are equal.
 
     >>> krippendorff_alpha(["aa", "bb", "ab", "a"]), krippendorff_alpha(["aa", "aa"])
     (0.4444444444444444, None)
@@ -181,10 +180,10 @@ def krippendorff_alpha(units: Iterable[Sequence[Hashable]]) -> float | None:
 
 
 def agreement_between(task: Task, raters: tuple[str, ...], answers: Mapping[str, Answers]) -> AnswerAgreement | None:
-    """How far some raters agree on one task; None where they have no example in common.
+    """Return the agreement of raters on one task; None without a common example.
 
     Raises:
-        ConfigError: the task cannot hold answers against each other.
+        ConfigError: the task cannot compare answers with each other.
     """
     by_example: dict[str, list[Answer]] = {}
     for rater in raters:
@@ -205,7 +204,7 @@ def agreement_between(task: Task, raters: tuple[str, ...], answers: Mapping[str,
 
 
 def _mutual_score(task: Task, pairs: Sequence[tuple[Answer, Answer]]) -> float:
-    """The mean score of each answer of a pair with the other as the reference. Two that name nothing agree."""
+    """Return the mean score of each answer of a pair with the other as the reference. Two empty answers agree."""
     exchanged_samples, silent_scores = list[Scored](), list[float]()
     for (example, first), (_, second) in pairs:
         targets = task.as_target(example, first), task.as_target(example, second)

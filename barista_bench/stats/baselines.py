@@ -1,7 +1,7 @@
-"""The gain of a score from the images, their order and beyond guessing; and whether a model says the same twice.
+"""How much of a score is due to images, to their order, or to more than guessing; and a model's consistency.
 
 A model under an ablation is called `<ablation>:<model>` (`models.ablations`), the other baselines are guesses
-(`core.model_names`): the pairs are found by these names.
+(`core.model_names`): these names determine the pairs.
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ KINDS: Final = (*ABLATIONS, *GUESSES)
 class BaselineGap:
     """The comparison of a model with a baseline; `comparison.first` is the model, `.second` the baseline.
 
-    `text_only`: what the score owes to the images; `shuffled_frames`: to their order; `first_frame`: to more than
-    one image; `chance`, `prior`, `centre_box`: to anything but guessing; `copy_first_mask`: to what moves.
+    The gap to `text_only` is due to the images, to `shuffled_frames` to their order, to `first_frame` to more than one
+    image. The gap to `chance`, `prior` and `centre_box` is due to anything but guessing, and to `copy_first_mask` to
+    moving objects.
     """
 
     model: str
@@ -40,10 +41,10 @@ class BaselineGap:
 
 @dataclass(frozen=True, slots=True)
 class Consistency:
-    """Whether a model says the same each time: over the pairs of runs of an example, mean over `examples`.
+    """A model's consistency over pairs of runs of an example, mean over `examples`.
 
-    `same_answer`: fraction of pairs whose parsed answers are equal (two unreadable ones are); `same_score`: whose
-    sample scores are; `spread`: mean standard deviation of an example's sample score over runs.
+    `same_answer`: fraction of pairs with equal parsed answers (two unreadable answers are equal); `same_score`: with
+    equal sample scores; `spread`: mean standard deviation of an example's sample score over runs.
     """
 
     task: str
@@ -62,11 +63,11 @@ def baseline_gaps(
     labels: Labels | None = None,
     compare: Callable[[ScoredRun, ScoredRun], Comparison] | None = None,
 ) -> tuple[BaselineGap, ...]:
-    """Each model with each of its baselines among the runs comparable with its own, corrected together.
+    """Compare each model with each of its baselines among comparable runs, corrected together.
 
     Args:
-        labels: what the models are called; by default `run_labels`.
-        compare: what compares two runs instead of `compare_pair`, such as one that remembers.
+        labels: names of the models; by default `run_labels`.
+        compare: replaces `compare_pair`, for example with a cached version.
 
     Raises:
         DataError: a model and its baseline share no finished sample.
@@ -92,7 +93,7 @@ def baseline_gaps(
 
 
 def consistency(run: ScoredRun) -> Consistency | None:
-    """The consistency of a model over its repetitions; None where no example was answered twice."""
+    """Return the consistency of a model over its repetitions; None if no example was answered twice."""
     by_example: dict[str, list[ScoredSample]] = defaultdict(list)
     for sample in run.samples:
         if sample.record.is_finished:

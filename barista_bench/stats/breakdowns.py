@@ -1,9 +1,8 @@
-"""The primary figure by group (any metadata key, the facets of its task, place in the video), and failures by kind.
+"""The primary metric by group (any metadata key, the facets of its task, place in the video), and failures by kind.
 
-Numbers with many values are cut into quantile bins, so that each bin holds about as many examples. Where a key holds a
-list, an example counts in the group of each of its values. Intervals are as everywhere: over the group's resampling
-units.
-Failures are the tasks' own accounts (`Task.failures`, `task.FAILURE_KINDS`).
+Numbers with many values are cut into quantile bins, so that each bin holds about as many examples. If a key holds a
+list, an example counts in the group of each of its values. Intervals are over the group's resampling units, as
+everywhere. Failures come from the tasks (`Task.failures`, `task.FAILURE_KINDS`).
 """
 
 from __future__ import annotations
@@ -34,10 +33,10 @@ FRAME_COUNT = "frame_count"
 
 @dataclass(frozen=True, slots=True)
 class BreakdownRow:
-    """The task's primary figure over the examples of one group.
+    """The task's primary metric over the examples of one group.
 
-    `value` is the group in words: a metadata value, or a bin such as `[0.25, 0.50)`. Where the key is a list, an
-    example is in the group of each of its values, so that groups overlap. `order` sorts the rows of a key.
+    `value` is the group in words: a metadata value, or a bin such as `[0.25, 0.50)`. If the key is a list, an example
+    is in the group of each of its values, so groups overlap. `order` sorts the rows of a key.
     """
 
     key: str
@@ -56,11 +55,11 @@ class _Group(NamedTuple):
 
 
 def breakdown_keys(run: ScoredRun) -> tuple[str, ...]:
-    """The keys by which the examples of a run fall into two groups or more, sorted.
+    """Return the keys that divide the examples of a run into two groups or more, sorted.
 
-    Beside those of metadata and of `Task.facets`: `label`; `position`, the first frame's place in its video from 0 to
-    1, where metadata tell the number of frames; `evidence_objects`, how many objects the example is about. Where
-    resampling units are scored whole, only keys that all examples of every unit share.
+    Besides the keys of metadata and of `Task.facets`: `label`; `position`, the first frame's place in its video from 0
+    to 1, if metadata have the number of frames; `evidence_objects`, the example's number of objects. If resampling
+    units are scored as a set, only keys that all examples of every unit share.
     """
     task, examples = run.task, run.examples.examples
     example_facts = [facts(task, example) for example in examples]
@@ -75,7 +74,7 @@ def breakdown_keys(run: ScoredRun) -> tuple[str, ...]:
 
 
 def facts(task: Task, example: Example) -> Mapping[str, Json]:
-    """The fields that an example can be grouped by, with their values."""
+    """Return the fields that can group an example, with their values."""
     return _facts(example, task)
 
 
@@ -93,7 +92,7 @@ def _facts(example: Example, task: Task) -> Mapping[str, Json]:
 
 
 def breakdown(run: ScoredRun, key: str, *, intervals: bool = True) -> tuple[BreakdownRow, ...]:
-    """The primary figure of each group of examples that share a value of `key`, in the order of the values.
+    """Return the primary metric of each group of examples that share a value of `key`, in the order of the values.
 
     Args:
         key: one of `breakdown_keys`, or any other key of the examples' metadata.
@@ -107,7 +106,7 @@ def breakdown(run: ScoredRun, key: str, *, intervals: bool = True) -> tuple[Brea
 def breakdowns(
     run: ScoredRun, keys: Iterable[str], *, intervals: bool = True, most: int | None = None
 ) -> dict[str, tuple[BreakdownRow, ...]]:
-    """Rows as `breakdown` gives them, by several keys; of each only the `most` groups with the most examples.
+    """Return rows of `breakdown` for several keys; for each only the `most` groups with the most examples.
 
     `most` None: all groups.
     """
@@ -124,17 +123,17 @@ def breakdowns(
 
 
 class ThoughtBin(NamedTuple):
-    """The samples that thought about as much: the median of their tokens of thought, and their primary figure."""
+    """Samples with similar amounts of thought: the median of their tokens of thought, and their primary metric."""
 
     tokens: float
     row: BreakdownRow
 
 
 def by_thinking(run: ScoredRun) -> tuple[ThoughtBin, ...]:
-    """The primary figure against tokens of thought, in quantile bins of the samples of which the log says these.
+    """Return the primary metric by tokens of thought, in quantile bins of the samples with logged thoughts.
 
-    Repetitions of a greedy answer count once. Empty where no sample thought, where all thought as much, and of a task
-    whose units are scored whole: samples of one unit think differently.
+    Repetitions of a greedy answer count once. Empty if no sample thought, if all thought as much, and for a task whose
+    units are scored as a set, since samples of one unit think differently.
     """
     counted = (sample for sample in run.samples if sample.is_counted and sample.record.output_tokens)
     samples = [sample for sample in counted if sample.record.thinking_tokens is not None]
@@ -186,7 +185,7 @@ def _groups(run: ScoredRun, key: str) -> list[_Group]:
 
 
 def _quantile_groups(samples: Sequence[ScoredSample], values: Floats) -> list[_Group]:
-    """Groups of samples in half-open bins between quantiles, the last one closed; equal quantiles fall together."""
+    """Return groups of samples in half-open bins between quantiles, the last bin closed; equal quantiles merge."""
     edges = np.unique(np.quantile(values, np.linspace(0, 1, BINS + 1)))
     bins = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, len(edges) - 2)
     groups = []
@@ -208,9 +207,9 @@ def _examples(samples: Sequence[ScoredSample]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class FailureRow:
-    """One kind of failure of a task (`task.FAILURE_KINDS` says what each means).
+    """One kind of failure of a task (`task.FAILURE_KINDS` explains each).
 
-    `count` of them all in all, in `samples` of the task's samples, `fraction` of all scored ones.
+    `count` failures in total, in `samples` of the task's samples, a `fraction` of all scored samples.
     """
 
     task: str
@@ -222,13 +221,13 @@ class FailureRow:
 
 
 def answer_failures(task: Task, sample: ScoredSample) -> tuple[AnswerFailure, ...]:
-    """The failures of an answer, as its task says."""
+    """Return the failures of an answer, according to its task."""
     example = sample.example
     return attempt(task, "failures", example, lambda: task.failures(example, sample.prediction), ())
 
 
 def failure_rows(run: ScoredRun) -> tuple[FailureRow, ...]:
-    """One row for each kind that occurs, in the order of the vocabulary. Samples may fail in several ways."""
+    """Return one row per occurring kind, in the order of the vocabulary. A sample may fail in several ways."""
     failures = [answer_failures(run.task, sample) for sample in run.samples if sample.record.is_finished]
     counts = Counter(failure.kind for of_sample in failures for failure in of_sample)
     samples = Counter(kind for of_sample in failures for kind in {failure.kind for failure in of_sample})

@@ -1,10 +1,10 @@
 """Paired comparison of models on the same examples: difference, interval, permutation test, effect size, Holm.
 
-Both models answered the same examples, so the test asks what would be if their names were exchanged: in each
-permutation the answers of whole resampling units (`Task.resampling_unit`: videos for most tasks) change sides, and both
-figures are aggregated again. With few units all permutations are tried and the p-value is exact (Fisher's randomisation
-test, clustered by unit). With n units no p-value is below 2 / 2^n: 5 or fewer can show nothing. Several comparisons
-made together are corrected by Holm's step-down procedure (Holm 1979), which needs no independence.
+Both models answered the same examples, so the test asks how large the difference is if their names are exchanged. In
+each permutation the answers of complete resampling units (`Task.resampling_unit`: videos for most tasks) change sides,
+and both scores are aggregated again. With few units all permutations are tried and the p-value is exact (Fisher's
+randomisation test, clustered by unit). With n units no p-value is below 2 / 2^n: 5 or fewer cannot show a difference.
+Several comparisons made together are corrected by Holm's step-down procedure (Holm 1979), which needs no independence.
 """
 
 from __future__ import annotations
@@ -47,16 +47,16 @@ Certainty = Literal["sure", "likely", "unclear", "too few", "none"]
 class Comparison:
     """Two models on the same samples of one task. Differences are `first` minus `second`.
 
-    `name` is the task's primary figure: its `difference` is of pooled figures, a mean over runs, with the interval
-    [low, high] over `units` resampling units (`core.resampling`). `p_value` is of a permutation test that swaps the
-    two models' whole units; `p_adjusted` is Holm's over all comparisons made together. `sample_*` are the same of the
-    mean sample score; `effect_size` is Cohen's d_z of the examples' sample scores (mean difference / its standard
-    deviation), None where no example differs. `wins`, `ties`, `losses` count examples by their mean sample score over
+    `name` is the task's primary metric. Its `difference` is between pooled scores, a mean over runs, with the interval
+    [low, high] over `units` resampling units (`core.resampling`). `p_value` is of a permutation test that swaps the two
+    models' complete units; `p_adjusted` is Holm's over all comparisons made together. `sample_*` are the same for the
+    mean sample score. `effect_size` is Cohen's d_z of the examples' sample scores (mean difference / its standard
+    deviation), None if no example differs. `wins`, `ties`, `losses` count examples by their mean sample score over
     runs.
 
-    Only what both have is compared: `examples` of `expected_examples`, `runs` each, `samples` of `expected_samples`.
-    `first_missing` and `second_missing` are the samples that each of the runs was to have and has not: fewer
-    repetitions than the other's are none of them.
+    Only common data is compared: `examples` of `expected_examples`, `runs` each, `samples` of `expected_samples`.
+    `first_missing` and `second_missing` count the samples that each run should have but lacks. Having fewer repetitions
+    than the other run does not count as missing.
     """
 
     benchmark: str
@@ -91,10 +91,10 @@ class Comparison:
 
     @property
     def certainty(self) -> Certainty:
-        """What may be said of the difference.
+        """How certain the difference is.
 
         `sure`: `p_adjusted` is below 0.05. `likely`: only `p_value` is, without the correction. `none`: there is no
-        difference, in the figure or on any example. `too few`: of so few units no p-value can be below 0.05.
+        difference, in the score or on any example. `too few`: with so few units no p-value can be below 0.05.
         """
         if self.p_adjusted < SURE_BELOW:
             return "sure"
@@ -106,7 +106,7 @@ class Comparison:
 
     @property
     def missing_by_model(self) -> dict[str, int]:
-        """Which of the two lack samples, and how many."""
+        """Return the models that lack samples, and how many."""
         missing = ((self.first, self.first_missing), (self.second, self.second_missing))
         return {name: count for name, count in missing if count}
 
@@ -114,10 +114,10 @@ class Comparison:
 def compare_runs(
     runs: Sequence[ScoredRun], *, permutations: int = PERMUTATIONS, level: float = LEVEL
 ) -> tuple[Comparison, ...]:
-    """Every pair of runs of the same task, in the order given, corrected together; models are called by `run_labels`.
+    """Compare every pair of runs of the same task, in the given order, corrected together; named by `run_labels`.
 
     Raises:
-        DataError: no task has two runs, or two runs of one task are not about the same examples by the same rules.
+        DataError: no task has two runs, or two runs of one task differ in examples or rules.
     """
     by_task: dict[tuple[str, str], list[ScoredRun]] = defaultdict(list)
     for run in runs:
@@ -133,7 +133,7 @@ def compare_runs(
 def compare_pair(
     first: ScoredRun, second: ScoredRun, *, permutations: int = PERMUTATIONS, level: float = LEVEL
 ) -> Comparison:
-    """Two runs of one task; `p_adjusted` is `p_value`, as for a comparison made alone.
+    """Compare two runs of one task; `p_adjusted` is `p_value`, as for a single comparison.
 
     Raises:
         DataError: the runs are not comparable (`runs.score.comparability`), or share no finished sample.
@@ -182,13 +182,13 @@ def compare_pair(
 
 
 def corrected(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
-    """The comparisons with `p_adjusted` by Holm's procedure over all of them."""
+    """Return the comparisons with `p_adjusted` by Holm's procedure over all of them."""
     adjusted = holm([item.p_value for item in comparisons])
     return tuple(replace(item, p_adjusted=p) for item, p in zip(comparisons, adjusted, strict=True))
 
 
 def swapped_sides(comparison: Comparison) -> Comparison:
-    """The same comparison seen from the other side."""
+    """Return the same comparison with sides exchanged."""
 
     def negative(value: float | None) -> float | None:
         return None if value is None else -value
@@ -214,7 +214,7 @@ def swapped_sides(comparison: Comparison) -> Comparison:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Adjusted p-values, in the order given.
+    """Return adjusted p-values, in the given order.
 
     >>> [round(p, 3) for p in holm([0.01, 0.04, 0.03])]
     [0.03, 0.06, 0.06]
@@ -228,7 +228,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def refuse_different(first: ScoredRun, second: ScoredRun) -> None:
-    """Raise DataError where two runs may not share a rank; names what differs."""
+    """Raise DataError if two runs may not share a rank; names the difference."""
     conditions = differences(first.results.comparability, second.results.comparability)
     if not conditions:
         return
@@ -267,7 +267,7 @@ class _CommonSamples(NamedTuple):
 
 
 def _common_samples(first: ScoredRun, second: ScoredRun) -> _CommonSamples:
-    """The samples of both: repetition 0 of one with repetition 0 of the other, and so on, as far as both have them."""
+    """Return the samples of both: repetition 0 of one with repetition 0 of the other, and so on."""
     of_first, of_second = by_repetition(first.samples), by_repetition(second.samples)
     pairs = []
     for run in sorted(of_first.keys() & of_second.keys()):
@@ -291,7 +291,7 @@ class _Sides(NamedTuple):
 
 
 def _figure_sides(first: ScoredRun, second: ScoredRun, common: _CommonSamples) -> list[_Sides]:
-    """The statistics of the primary figure, a repetition each."""
+    """Return the statistics of the primary metric, one repetition each."""
 
     sides = []
     for pairs in common.pairs:
@@ -305,7 +305,7 @@ def _figure_sides(first: ScoredRun, second: ScoredRun, common: _CommonSamples) -
 
 
 def _sample_score_sides(task: Task, common: _CommonSamples) -> list[_Sides]:
-    """The statistics of the mean sample score: all repetitions pooled, a row for each side of each unit."""
+    """Return the statistics of the mean sample score: all repetitions pooled, a row for each side of each unit."""
     rows: dict[tuple[str, int], dict[Hashable, float]] = {
         (unit, side): {"score": 0.0, "n": 0.0} for unit in common.units for side in (0, 1)
     }
@@ -333,7 +333,7 @@ class _Difference(NamedTuple):
 def _difference(
     name: str, repetitions: Sequence[_Sides], common: _CommonSamples, permutations: int, level: float
 ) -> _Difference:
-    """The difference of one figure, with its interval and its test."""
+    """Return the difference of one score, with its interval and its test."""
     first = figures_of_units([sides.first for sides in repetitions], common.units)[name]
     second = figures_of_units([sides.second for sides in repetitions], common.units)[name]
     gap = first - second
@@ -353,7 +353,7 @@ def _difference(
 
 
 def _permuted(name: str, exchangeable: ResampledRun, units: Sequence[str], flips: Floats) -> Floats:
-    """(P,) the difference of the figure with the units of each row of `flips` (P, V) changing sides."""
+    """Return (P,) the difference of the score when the units of each row of `flips` (P, V) change sides."""
     column = {unit: at for at, unit in enumerate(units)}
     moved = flips[:, [column[unit] for unit in exchangeable.units]]
     is_second = np.arange(moved.shape[1]) % 2
@@ -363,7 +363,7 @@ def _permuted(name: str, exchangeable: ResampledRun, units: Sequence[str], flips
 
 
 def swaps(units: int, most: int, seed: int) -> Floats:
-    """(P, units) which units change sides, the first row none: all 2^units ways if these are `most` or fewer.
+    """Return (P, units) which units change sides, none in the first row: all 2^units ways if these are `most` or fewer.
 
     >>> swaps(2, 100, 0).tolist()
     [[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]
@@ -375,6 +375,6 @@ def swaps(units: int, most: int, seed: int) -> Floats:
 
 
 def p_value(permuted: Floats) -> float:
-    """Two-sided: the fraction of permutations, the data as they are (the first) among them, that differ as much."""
+    """Return the two-sided p-value: the fraction of permutations, first the actual data, with as large a difference."""
     observed = abs(permuted[0])
     return float((np.abs(permuted) >= observed - TIE).mean())

@@ -1,4 +1,4 @@
-"""Names of models where several runs stand side by side: one name a model and setting, everywhere."""
+"""Names of models when several runs are compared: one name per model and setting, everywhere."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Labels: TypeAlias = Mapping[Path, str]
 
 
 def comparable_groups(runs: Sequence[ScoredRun]) -> dict[Comparability, list[ScoredRun]]:
-    """Runs whose figures may share a rank, together, by what they share."""
+    """Group runs whose scores may share a rank, by their common record."""
     groups: dict[Comparability, list[ScoredRun]] = {}
     for run in runs:
         groups.setdefault(run.results.comparability, []).append(run)
@@ -27,9 +27,9 @@ def comparable_groups(runs: Sequence[ScoredRun]) -> dict[Comparability, list[Sco
 
 
 def differing_media(runs: Mapping[str, ScoredRun]) -> list[str]:
-    """What runs of the same examples, by label, were shown that the first of them was not, a line a run.
+    """Return the differences in media between runs of the same examples, by label, one line per run.
 
-    The hash of a set is of its texts: pictures may differ all the same.
+    The hash of a set covers its texts only: pictures may still differ.
     """
     shown = {label: media for label, run in runs.items() if (media := _media(run))}
     lines: list[str] = []
@@ -46,14 +46,15 @@ def differing_media(runs: Mapping[str, ScoredRun]) -> list[str]:
 
 
 def _media(run: ScoredRun) -> dict[str, str]:
-    """What was shown, by example, as far as the log says it."""
+    """Return the shown media, by example, as far as the log has them."""
     records = (sample.record for sample in run.samples)
     return {record.example_id: record.media for record in records if record.media and record.is_finished}
 
 
 def differing_circumstances(runs: Sequence[ScoredRun]) -> list[str]:
-    """Circumstances that comparable runs do not share, a line a setting: decoding, boxes, engine, number of runs; and
-    which of them were shown other media.
+    """Return circumstances that comparable runs do not share, one line per setting.
+
+    These are decoding, boxes, engine, number of runs; and runs with other media.
     """
     labels = run_labels(runs)
     lines = []
@@ -70,18 +71,19 @@ def differing_circumstances(runs: Sequence[ScoredRun]) -> list[str]:
 
 
 def run_labels(runs: Sequence[ScoredRun]) -> dict[Path, str]:
-    """A label for each run folder: what the model is called, and behind it the start's folder where it was run twice.
+    """Return a label for each run folder: the model's name, and the start's folder if it was run twice.
 
-    A model is called as `run --name` says, else by the short form of its own name (`short_name`), unless two models
-    share that form. One that answered the same examples in two runs (with other settings, say) has two labels, and each
-    of them stands for all tasks of one start: `runs/cold/grounding` and `runs/cold/relations` are both `name (cold)`.
+    A model's name is the one given by `run --name`, else the short form of its own name (`short_name`), unless two
+    models share that form. A model that answered the same examples in two runs (with other settings, say) has two
+    labels. Each label covers all tasks of one start: `runs/cold/grounding` and `runs/cold/relations` are both
+    `name (cold)`.
     """
     names = _names(runs)
     groups: dict[tuple[str, ...], list[ScoredRun]] = defaultdict(list)
     for run in runs:
         dataset = run.results.dataset
         version, examples = str(dataset.task_version), (dataset.split, dataset.content_hash)
-        # In whatever wording: each has a label of its own.
+        # In any wording: each has a separate label.
         groups[dataset.benchmark, dataset.task, version, *examples].append(run)
     repeated_names = set[str]()
     for group in groups.values():
@@ -134,7 +136,7 @@ def _given_name(run: ScoredRun) -> str:
 
 
 def _start_name(run: ScoredRun) -> str:
-    """The folder that one start of the runner wrote: above those that are named after the task and its benchmark."""
+    """Return the folder that one start of the runner wrote: above the folders of the task and its benchmark."""
     folder = run.folder
     for name in (run.task.name, run.task.benchmark):
         folder = folder.parent if folder.name == name else folder

@@ -1,13 +1,14 @@
-"""Errors that go together across tasks, on the very objects and frames that the tasks share.
+"""Errors that occur together across tasks, on the same objects and frames.
 
-The examples of all tasks come from one scene graph, and name the objects that they are about
-(`Example.evidence["object_ids"]`). Two examples share an object if both name it and their frames meet: the spans from
-their first to their last frame overlap. `Task.failures` says what goes wrong about an object.
+The examples of all tasks come from one scene graph, and name their objects (`Example.evidence["object_ids"]`). Two
+examples share an object if both name it and their frames meet: the spans from their first to their last frame overlap.
+`Task.failures` lists the failures of an object.
 
-For an ordered pair of tasks, a unit is one object of one answer of the second task about which the first was asked too,
-by the same model in the same run; the first task erred if any of those answers did. The odds ratio is that of the
-pooled 2x2 table with 1/2 added to each cell; its interval is over videos. An odds ratio above 1 says that the errors
-go together, which a common cause (a small, dark or hidden object) explains as well as propagation does.
+For an ordered pair of tasks, a unit is one object of one answer of the second task, if the same model in the same run
+also answered a question of the first task about that object. The first task erred if any of those answers did. The odds
+ratio is the pooled 2x2 table's with 1/2 added to each cell; its interval is over videos. An odds ratio above 1 means
+that the errors occur together. A common cause (a small, dark or hidden object) explains this as well as propagation
+does.
 """
 
 from __future__ import annotations
@@ -34,13 +35,13 @@ HALDANE = 0.5
 class PropagationEdge:
     """The association of an error in `source` on an object with an error in `target` on it, at the same time.
 
-    A unit is an object in one answer of `target` about which `source` was asked too, at a time that the two share.
-    `both`, `source_only`, `target_only`, `neither` count units by which of the tasks erred; `n` is their sum.
-    `risk_with` is P(target errs | source erred), `risk_without` P(target errs | source did not), None of nothing.
-    `odds_ratio` adds 1/2 to each cell (Haldane and Anscombe), so that it is finite where a cell is empty; None where
-    one of the tasks always or never erred, which says nothing about the other. [low, high] is Student's interval of its
-    logarithm over videos, None with fewer than two that tell of a task's errors, or of its successes.
-    Association, not proof of cause.
+    A unit is an object in one answer of `target` that `source` was also asked about, at a shared time. `both`,
+    `source_only`, `target_only`, `neither` count units by the tasks that erred; `n` is their sum. `risk_with` is
+    P(target errs | source erred), `risk_without` P(target errs | source did not), None for no units. `odds_ratio` adds
+    1/2 to each cell (Haldane and Anscombe), so that it is finite if a cell is empty. It is None if one of the tasks
+    always or never erred, since this gives no information about the other. [low, high] is Student's interval of its
+    logarithm over videos, None with fewer than two videos that show a task's errors, or its successes. Association, not
+    proof of cause.
     """
 
     source: str
@@ -60,7 +61,7 @@ class PropagationEdge:
 
 @dataclass(frozen=True, slots=True)
 class PropagationGraph:
-    """The edges between all ordered pairs of `tasks` that share something, for one model."""
+    """The edges between all ordered pairs of `tasks` with common objects, for one model."""
 
     model: str
     tasks: tuple[str, ...]
@@ -82,12 +83,12 @@ Place = tuple[int, str, str]
 def propagation(
     runs: Sequence[ScoredRun], *, sources: Sequence[str] | None = None, label: str | None = None
 ) -> PropagationGraph:
-    """The graph of one model over the tasks that it was run on; pairs of tasks that share nothing have no edge.
+    """Return the graph of one model over the tasks of its runs; pairs of tasks without common objects have no edge.
 
     Args:
-        runs: one a task, all of one model.
+        runs: one per task, all of one model.
         sources: only edges that start at these tasks; None for all.
-        label: what the model is called in the graph; its name by default.
+        label: the model's name in the graph; by default its name.
 
     Raises:
         DataError: the runs are of several models, or two are of one task.
@@ -110,7 +111,7 @@ def propagation(
 
 
 def object_errors(run: ScoredRun) -> dict[Place, list[ObjectError]]:
-    """Whether each answer erred about each object that its example names."""
+    """Return, for each answer and each object of its example, whether the answer erred."""
     errors: dict[Place, list[ObjectError]] = defaultdict(list)
     for sample in (sample for sample in run.samples if sample.record.is_finished):
         wrong = {name for failure in answer_failures(run.task, sample) for name in failure.objects}
@@ -122,7 +123,7 @@ def object_errors(run: ScoredRun) -> dict[Place, list[ObjectError]]:
 
 
 def shared_errors(source: dict[Place, list[ObjectError]], target: dict[Place, list[ObjectError]]) -> dict[str, Floats]:
-    """Units by video, (4,) each: those in which both erred, the source only, the target only, neither."""
+    """Return units by video, (4,) each: both erred, only the source, only the target, neither."""
     tables: dict[str, Floats] = {}
     for key, answers in target.items():
         for answer in answers:
@@ -159,9 +160,9 @@ def _edge(source: str, target: str, tables: dict[str, Floats]) -> PropagationEdg
 
 
 def odds_ratio(table: Floats) -> Floats:
-    """The odds ratios of (4, ...) cells, 1/2 added to each; NaN where a row or a column of the 2x2 table is empty.
+    """Return the odds ratios of (4, ...) cells, 1/2 added to each; NaN if a row or a column of the 2x2 table is empty.
 
-    With the halves alone, a task that always errs would seem to err more often where the other does.
+    Without this NaN, the halves would make a task that always errs seem to err more often when the other errs.
 
     >>> odds_ratio(np.array([[9.5, 9], [0.5, 0], [0.5, 1], [9.5, 0]])).tolist()
     [100.0, nan]

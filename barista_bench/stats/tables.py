@@ -27,7 +27,7 @@ from barista_bench.tables import Table, interval, to_csv
 def analysis_tables(
     runs: Sequence[ScoredRun], *, permutations: int = PERMUTATIONS
 ) -> tuple[dict[str, pd.DataFrame], dict[str, str]]:
-    """Every analysis that these runs allow, by name, and why the others are left out."""
+    """Return every analysis that these runs allow, by name, and the reasons why others are left out."""
     tables = {
         "figures": figure_table(runs),
         "breakdowns": breakdown_table(runs),
@@ -61,7 +61,10 @@ def analysis_tables(
 
 
 def write_tables(tables: Mapping[str, pd.DataFrame], out: Path) -> list[Path]:
-    """Write `<out>/<name>.csv` of each. Raises ConfigError where `out` may not be replaced: see `replacing_folder`."""
+    """Write `<out>/<name>.csv` for each table.
+
+    Raises ConfigError if `out` may not be replaced: see `replacing_folder`.
+    """
     with replacing_folder(out, ANALYSIS) as folder:
         for name, table in tables.items():
             write_whole(folder / f"{name}.csv", to_csv(Table.of_frame(name, table)))
@@ -69,7 +72,7 @@ def write_tables(tables: Mapping[str, pd.DataFrame], out: Path) -> list[Path]:
 
 
 def with_labels(runs: Iterable[ScoredRun]) -> Iterator[tuple[ScoredRun, dict[str, str]]]:
-    """Each run with the names of its model and task."""
+    """Return each run with the names of its model and task."""
     runs = tuple(runs)
     labels = run_labels(runs)
     return ((run, {"model": labels[run.folder], "task": run.task.name}) for run in runs)
@@ -80,10 +83,10 @@ def numbers(figure: Figure) -> dict[str, float | int | None]:
 
 
 def figure_table(runs: Iterable[ScoredRun]) -> pd.DataFrame:
-    """A row a model, task and figure, in the figure's own unit, which for most is a fraction from 0 to 1.
+    """Return a row per model, task and metric, in the metric's unit, for most a fraction from 0 to 1.
 
-    Columns: `model`, `task`, `figure`, `primary` (whether it stands for the task), `mean` and `std` over runs, `low`
-    and `high` of the 95% interval over resampling units, `runs`; then the coverage in samples (examples x runs):
+    Columns: `model`, `task`, `figure`, `primary` (True for the task's primary metric), `mean` and `std` over runs,
+    `low` and `high` of the 95% interval over resampling units, `runs`; then the coverage in samples (examples x runs):
     `expected`, `scored`, `answered`; `trained_on`, videos of these examples that the model was trained on.
     """
     return pd.DataFrame(
@@ -98,7 +101,7 @@ def figure_table(runs: Iterable[ScoredRun]) -> pd.DataFrame:
 
 
 def headline_table(runs: Iterable[ScoredRun]) -> Table:
-    """A row a run: the primary figure with its 95% interval, and the answers that can be read."""
+    """Return a row per run: the primary metric with its 95% interval, and the readable answers."""
     rows = []
     for run, labels in with_labels(runs):
         results = run.results
@@ -114,7 +117,7 @@ def headline_table(runs: Iterable[ScoredRun]) -> Table:
 def breakdown_table(
     runs: Iterable[ScoredRun], keys: Iterable[str] | None = None, *, intervals: bool = True
 ) -> pd.DataFrame:
-    """A row a group of each key that a run has; None for all keys that divide its examples."""
+    """Return a row per group of each key of a run; None for all keys that divide its examples."""
     keys_wanted = None if keys is None else tuple(keys)
     rows = []
     for run, labels in with_labels(runs):
@@ -128,19 +131,19 @@ def breakdown_table(
 
 
 def comparison_table(comparisons: Iterable[Comparison]) -> pd.DataFrame:
-    """A row a pair of models."""
+    """Return a row per pair of models."""
     return pd.DataFrame(asdict(item) for item in comparisons)
 
 
 def agreement_table(agreement: RankAgreement) -> pd.DataFrame:
-    """A row and a column a task."""
+    """Return a row and a column per task."""
     table = pd.DataFrame(agreement.tau, columns=list(agreement.tasks))
     table.insert(0, "task", list(agreement.tasks))
     return table
 
 
 def propagation_table(runs: Iterable[ScoredRun]) -> pd.DataFrame:
-    """A row a model and edge."""
+    """Return a row per model and edge."""
     by_model: dict[str, list[ScoredRun]] = defaultdict(list)
     for run, labels in with_labels(runs):
         by_model[labels["model"]].append(run)

@@ -1,6 +1,6 @@
-"""Exporting the training split of a built dataset; what is written can be read without this package.
+"""Exports the training split of a built dataset, in formats that need no code of this package.
 
-| format | OUT holds | read by |
+| format | OUT contains | read by |
 |---|---|---|
 | `chat` | Parquet: `images`, `prompt`, `completion` | `datasets`, TRL's `SFTTrainer` |
 | `preference` | Parquet: `images`, `prompt`, `chosen`, `rejected` | `datasets`, TRL's `DPOTrainer` |
@@ -56,15 +56,15 @@ def write_specialist_set(
     """Write the annotated frames of videos (id to SHA-256) as JPEG, and every box and mask on them.
 
     Args:
-        form: `coco` or `davis`, which has no boxes and one object a pixel.
-        root: the release; None for the one that a linked set records.
+        form: `coco`, or `davis`, which has no boxes and one object per pixel.
+        root: the release; None for the release that a linked set records.
 
     Returns:
-        How many objects on frames there are, and what was lost, a line each.
+        The number of objects on frames, and the losses, one line each.
 
     Raises:
         ConfigError: the release is not known, or has no graph of one of the videos.
-        DataError: a video is another one than the dataset was made from, or cannot be read.
+        DataError: a video differs from the video in the dataset, or cannot be read.
     """
     release = root or recorded_root(data)
     if release is None:
@@ -100,7 +100,7 @@ def write_specialist_set(
 
 
 def _masks(video: VideoGraph) -> tuple[_Masks, int]:
-    """Every object by frame, and how many have no readable mask."""
+    """Return every object by frame, and the number of objects without a readable mask."""
     instances = video.instances()
     masks: _Masks = {}
     for instance, rle in zip(instances, video.rles(instances), strict=True):
@@ -121,7 +121,7 @@ def _tracks(video: VideoGraph, masks: _Masks) -> MaskTracks:
 
 
 def _instances(graph: SceneGraph, video_masks: Mapping[str, _Masks]) -> dict[str, Any]:
-    """COCO's `instances`, boxes `[x, y, width, height]` in pixels; one without a mask has an empty polygon list."""
+    """Return COCO's `instances`, boxes `[x, y, width, height]` in pixels; without a mask, the polygon list is empty."""
     images: list[dict[str, Any]] = []
     annotations: list[dict[str, Any]] = []
     categories: dict[str, int] = {}
@@ -162,7 +162,7 @@ _BATCH = 16
 
 @dataclass(frozen=True, slots=True)
 class ExportResult:
-    """The output of `export`: `rows` are conversations, or of `coco` and `davis` objects on frames."""
+    """The output of `export`: `rows` counts conversations, or for `coco` and `davis` objects on frames."""
 
     folder: Path
     rows: int
@@ -182,20 +182,20 @@ def export(
     held_out: Sequence[str | Path] = (),
     root: str | Path | None = None,
 ) -> ExportResult:
-    """Write the training videos of a dataset as a training set, which replaces an older one in `out`.
+    """Write the training videos of a dataset as a training set, which replaces an older set in `out`.
 
     Args:
         data: folder made by `build`.
-        split: the one to export, `train`: every other one is held out.
-        tasks: configs of `data`, for `chat`; all that a text answers where none is named.
-        box_format: how the model to train writes boxes, for `chat`; `preference` keeps that of its run.
+        split: the split to export, `train`: every other split is held out.
+        tasks: configs of `data`, for `chat`; by default all tasks with text answers.
+        box_format: how the trained model writes boxes, for `chat`; `preference` uses the format of its run.
         run: run folder whose wrong answers are rejected, for `preference`.
         held_out: further built datasets: no video of their splits other than `train` is exported.
         root: the release, for `coco` and `davis`; else the videos of a linked set, if they have moved.
 
     Raises:
-        ConfigError: a setting is missing, or does not go with the format.
-        DataError: a video to train on is one that `data` or `held_out` tests on; or a file cannot be read.
+        ConfigError: a setting is missing, or does not fit the format.
+        DataError: `data` or `held_out` tests on a training video; or a file cannot be read.
     """
     data = Path(data)
     if split != TRAIN:
@@ -233,7 +233,7 @@ def export(
 def _training_videos(
     data: Path, tasks: Sequence[str], held_out: Sequence[str | Path], box_format: BoxFormat | None
 ) -> TrainingVideos:
-    """The record of the set. Raises DataError where it would hold a test video, or lacks a split that was built."""
+    """Return the record of the set. Raises DataError if it would hold a test video, or lacks a built split."""
     trained = video_hashes(data, tasks).get(TRAIN)
     if not trained:
         raise ConfigError(f"{data}: no split {TRAIN!r}. Remedy: build it with one, e.g. by --split-file")
@@ -241,7 +241,7 @@ def _training_videos(
     for tested in dict.fromkeys([data, *map(Path, held_out)]):
         built_splits = local_splits(tested)
         for config, rows in rows_of_configs(tested).items():
-            # Nobody would know the videos of a split that was built and is not here.
+            # The videos of a split that was built but is missing are unknown.
             if lacking := {split for split, count in rows.items() if count} - built_splits.get(config, set()):
                 raise DataError(
                     f"{tested}: the split {min(lacking)!r} of {config} is not here. Remedy: fetch all of its files"
@@ -260,14 +260,14 @@ def _task_of(data: Path, name: str) -> Task:
 
 
 def _why_untrainable(task: Task) -> str:
-    """The reason why no text is the true answer to a task; empty where one is."""
+    """Return the reason why no text answers a task correctly; empty if a text can."""
     if not task.answered_by_text:
         return "no text answers it"
     return "asks on after an answer that has no reference" if asks_in_steps(task) else ""
 
 
 def _chats(data: Path, tasks: Sequence[str], box_format: BoxFormat, root: str | Path | None) -> Iterator[_Row]:
-    """The true answer to each question, as the task's parser reads it and the oracle writes it."""
+    """Yield the reference of each question, as the task's parser reads it and the oracle writes it."""
     for name in tasks:
         task = _task_of(data, name)
         if why_not := _why_untrainable(task):
@@ -279,9 +279,10 @@ def _chats(data: Path, tasks: Sequence[str], box_format: BoxFormat, root: str | 
 
 
 def _preferences(data: Path, run: str | Path, root: str | Path | None) -> Iterator[_Row]:
-    """Each different wrong answer of a run beside the reference, as the run was asked.
+    """Yield each different wrong answer of a run with the reference, and with the prompt of the run.
 
-    Wrong is what the task names a failure in; an answer that cannot be read is. Answers of tests are passed over.
+    An answer is wrong if the task finds a failure in it; an unreadable answer is wrong. Answers to test examples are
+    skipped.
     """
     scored = read_scored(run, data=data, root=root)
     task, box_format = scored.task, read_run(run).identity.model.box_format.format
@@ -299,7 +300,7 @@ def _preferences(data: Path, run: str | Path, root: str | Path | None) -> Iterat
 
 
 def _write_conversations(conversations: Iterable[_Row], folder: Path, columns: Sequence[str]) -> int:
-    """Write Parquet whose schema carries the features, so that `datasets` decodes an image when it is asked for."""
+    """Write Parquet whose schema contains the features, so that `datasets` decodes an image on access."""
     import pyarrow as pa
     import pyarrow.parquet as pq
     from datasets import Features, Image, List, Value
@@ -323,7 +324,7 @@ def _write_conversations(conversations: Iterable[_Row], folder: Path, columns: S
 
 
 def _row(loaded: LoadedExample, task: Task, box_format: BoxFormat, **answers: str) -> _Row:
-    """A question with its images, and what is answered, by column."""
+    """Return a question with its images and its answers, by column."""
     assistant = {name: [{"type": "text", "text": text}] for name, text in answers.items()}
     return {
         "example_id": loaded.example.example_id,
@@ -334,8 +335,11 @@ def _row(loaded: LoadedExample, task: Task, box_format: BoxFormat, **answers: st
 
 
 def _images(loaded: LoadedExample, task: Task) -> list[dict[str, Any]]:
-    """The images of a run: stored pictures byte by byte, others encoded as `build` does, or as PNG where an option
-    changes stored ones."""
+    """Return the images of a run.
+
+    Stored pictures are copied byte by byte. Others are encoded as in `build`, or as PNG if an option changes stored
+    pictures.
+    """
     from barista_bench.data.shared_frames import encode_image
 
     frames = len(loaded.example.frames) if isinstance(loaded.media, LinkedMedia) else 0

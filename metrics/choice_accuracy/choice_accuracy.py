@@ -78,7 +78,7 @@ class ChoiceAccuracy(evaluate.Metric):
         )
 
     def compute(self, *, predictions: object = None, references: object = None, **kwargs: object) -> Any:  # noqa: ANN401
-        """Score the given questions, and those that were added before."""
+        """Score the given questions and the questions added before."""
         # evaluate would want the optional columns in every call, and hand them on without splitting them by process.
         if predictions is not None or references is not None or kwargs:
             self.add_batch(predictions=predictions, references=references, **kwargs)

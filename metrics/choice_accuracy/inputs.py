@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 
 _LETTER = re.compile(r"\(?([a-z])\)")
 RawId = str | int
-# The ids of a question's choices, or each with the verb of its label (None where it has none).
+# The ids of a question's choices, or a dict from id to the verb of its label (None for a label without a verb).
 RawChoices = Sequence[RawId] | Mapping[RawId, str | None]
 
 
 class ChoiceQuestion(NamedTuple):
-    """One question with one right choice. Whatever was not given is None."""
+    """One question with one right choice. Fields that were not given are None."""
 
     prediction: str | None
     reference: str
@@ -29,7 +29,7 @@ class ChoiceQuestion(NamedTuple):
 
 
 def as_id(raw: object, where: str, remedy: str = "give a non-empty string or an integer") -> str:
-    """The id of a choice (or the name of a class) as text. Raises TypeError or ValueError starting with `where`.
+    """Return the id of a choice (or the name of a class) as text. Raises TypeError or ValueError starting with `where`.
 
     >>> as_id(" A ", "references[0]"), as_id(3, "references[1]")
     ('A', '3')
@@ -51,7 +51,7 @@ def as_id(raw: object, where: str, remedy: str = "give a non-empty string or an 
 
 
 def as_column(raw: object, name: str) -> list[Any]:
-    """A list, tuple, array, tensor or column of a dataset as a list. Raises TypeError, which names the column.
+    """Return a list, tuple, array, tensor or dataset column as a list. Raises TypeError, which names the column.
 
     >>> as_column("ABC", "predictions")
     Traceback (most recent call last):
@@ -89,16 +89,17 @@ def as_choices(raw: object, where: str) -> dict[str, str | None] | None:
 
 
 def as_verb(raw: object, where: str) -> str | None:
-    """A verb as it is compared, without case and surrounding white space; None stays None."""
+    """Return a verb without case and surrounding white space, ready to compare; None stays None."""
     return None if raw is None else as_id(raw, f"{where}: a verb", "give it as a non-empty string").casefold()
 
 
 def as_questions(
     predictions: object, references: object, classes: object = None, verbs: object = None, choices: object = None
 ) -> list[ChoiceQuestion]:
-    """All questions, checked. The last three columns may be None, as may each entry of them.
+    """Check the columns and return one record per question.
 
-    Raises TypeError or ValueError, which name the column, the index, what is wrong and what to give instead.
+    The last three columns may be None, and so may each of their entries. Raises TypeError or ValueError. The message
+    names the column and the index, what is wrong and what to give instead.
 
     >>> as_questions(["A", None], ["A", "B"], verbs=["open", None])[0]
     ChoiceQuestion(prediction='A', reference='A', class_name=None, verb='open', choices=None)
@@ -127,7 +128,7 @@ _CLASS_REMEDY = "give the name of the class as a string, or None for no class"
 def _question(
     index: int, answer: object, truth: object, name: object, own_verb: object, options: object
 ) -> ChoiceQuestion:
-    """A question whose ids are among its choices; the verb of the right choice is the question's verb."""
+    """Build one question. The choices must contain its ids, and the verb of the right choice becomes its verb."""
     prediction = None if answer is None else as_id(answer, f"predictions[{index}]", _ANSWER_REMEDY)
     reference = as_id(truth, f"references[{index}]", "give the id of the right choice")
     class_name = None if name is None else as_id(name, f"classes[{index}]", _CLASS_REMEDY)
@@ -151,11 +152,11 @@ def _question(
 
 
 def handyvqa_letters(text: str, n_options: int) -> list[str]:
-    """The letters of options (from a) that a model's output names, each once, in alphabetical order.
+    """Return the letters of options (from a) that a model's output names, each once, in alphabetical order.
 
-    As the public script of HanDyVQA (arXiv 2512.00885) reads answers: only a letter before a closing bracket counts, so
-    that "A." or a bare "A" is not an answer, and any letter before a bracket in running text is one, if there is an
-    option of that letter. Options beyond z can be right, but no answer names them. Raises TypeError.
+    Answers are read as in the public script of HanDyVQA (arXiv 2512.00885). Only a letter before a closing bracket
+    counts, so "A." or a bare "A" is not an answer. Any letter before a bracket in running text is an answer if an
+    option has that letter. Options beyond z can be right, but no answer can name them. Raises TypeError.
 
     >>> handyvqa_letters("(C) the cup, and (A). Not d), no (option)", 5)
     ['a', 'c', 'd']

@@ -18,11 +18,12 @@ Floats = NDArray[np.float64]
 
 
 def average_precision(labels: Sequence[int], scores: Sequence[float]) -> float:
-    """Average precision of a ranking: the sum over thresholds of (gain in recall) x (precision), 0 to 1.
+    """Return the average precision of a ranking: the sum over thresholds of (gain in recall) x (precision), 0 to 1.
 
-    `labels` (n,): 1 or True for what is right, 0 or False otherwise; `scores` (n,): higher is ranked first. Items of
-    equal score share one threshold, so their order does not matter. 0 where nothing is right. Equals scikit-learn's
-    `average_precision_score`. Lists, arrays and tensors will do. Raises ValueError and TypeError for anything else.
+    `labels` (n,): 1 or True for right items, 0 or False otherwise. `scores` (n,): higher scores rank first. Items of
+    equal score share one threshold, so their order does not matter. Returns 0 if no item is right. Equals
+    scikit-learn's `average_precision_score`. Accepts lists, arrays and tensors; raises ValueError or TypeError for
+    anything else.
 
     >>> average_precision([1, 0, 1, 0], [0.9, 0.8, 0.7, 0.1])
     0.8333333333333333
@@ -40,9 +41,10 @@ def average_precision(labels: Sequence[int], scores: Sequence[float]) -> float:
 
 
 def drawn_average_precision(labels: Floats, scores: Floats, counts: Floats) -> Floats:
-    """(D,) the average precision of D draws that take each of n items `counts` (D, n) times; 0 where nothing is right.
+    """Return (D,) the average precision of D draws that take each of n items `counts` (D, n) times.
 
-    `labels` (n,) and `scores` (n,) are those of `average_precision`, and not checked here.
+    The result is 0 where no item is right. `labels` (n,) and `scores` (n,) are as in `average_precision`, but not
+    checked.
     """
     order = np.argsort(-scores, kind="stable")
     last_of_tie = np.append(np.flatnonzero(np.diff(scores[order])), len(order) - 1)
@@ -66,7 +68,7 @@ def _vector(raw: object, name: str) -> Floats:
 
 
 class MultiQuestion(NamedTuple):
-    """One question with several right choices; a prediction of None says that there is no usable answer."""
+    """One question with several right choices. A prediction of None means that there is no usable answer."""
 
     prediction: list[str] | None
     reference: list[str]
@@ -74,7 +76,7 @@ class MultiQuestion(NamedTuple):
 
 
 def as_multi_questions(predictions: object, references: object, choices: object = None) -> list[MultiQuestion]:
-    """All questions, checked. Raises TypeError or ValueError naming column, index, what is wrong and the remedy."""
+    """Check the columns. Raises TypeError or ValueError naming the column, the index, what is wrong and the remedy."""
     answers, expected = as_column(predictions, "predictions"), as_column(references, "references")
     options = as_column(choices, "choices")
     if not len(answers) == len(expected) == len(options):
@@ -96,7 +98,7 @@ def as_multi_questions(predictions: object, references: object, choices: object 
 
 
 def _as_ids(raw: object, choices: Sequence[str], where: str) -> list[str]:
-    """Some of the choices, each once, in the order of their ids."""
+    """Return some of the choices, each once, in the order of their ids."""
     if isinstance(raw, str | int) or raw is None:
         raise TypeError(f"{where}: is {raw!r} ({type(raw).__name__}); give a list of ids of choices")
     ids = [as_id(item, where) for item in as_column(raw, where)]
@@ -109,15 +111,18 @@ def _as_ids(raw: object, choices: Sequence[str], where: str) -> list[str]:
 def multi_answer(
     predictions: Sequence[Sequence[RawId] | None], references: Sequence[Sequence[RawId]], choices: Sequence[RawChoices]
 ) -> dict[str, Any]:
-    """Average precision of the chosen options: an option that was chosen scores 1, any other 0.
+    """Return the average precision of the chosen options: a chosen option scores 1, any other 0.
 
-    Of each question the ids that were chosen (None: no usable answer), those that are right (one at least), and
-    all choices. Returned:
-    * `average_precision`: over all options of all questions; without a usable answer, no option is chosen.
-    * `average_precision_on_parsed`: over the options of the questions with a usable answer, None if there are none.
+    For each question, give the ids that were chosen (None: no usable answer), the ids that are right (at least one)
+    and all choices. Returned:
+    * `average_precision`: over all options of all questions. A question without a usable answer has no chosen
+      option.
+    * `average_precision_on_parsed`: over the options of the questions with a usable answer; None without such
+      questions.
     * `prevalence`: the fraction of options that are right, which is the average precision of choosing everything.
-    * `n`, `n_failed`, `coverage`: questions, those without a usable answer, the fraction of those with one.
-    * `n_options`: options of all questions.
+    * `n`, `n_failed`, `coverage`: the number of questions, the number without a usable answer, and the fraction with
+      a usable answer.
+    * `n_options`: the number of options of all questions.
 
     Raises ValueError for no questions, unequal lengths or unknown ids, TypeError for wrong types.
 
@@ -130,7 +135,7 @@ def multi_answer(
 
 
 def multi_figures_of(questions: Sequence[MultiQuestion]) -> dict[str, Any]:
-    """The result of `multi_answer` for questions that have been checked, or for a selection of them."""
+    """Return the result of `multi_answer` for checked questions, or for a selection of them."""
     if not questions:
         raise ValueError("predictions and references are empty: there is nothing to score; give >= 1 question")
     parsed = [question for question in questions if question.prediction is not None]

@@ -1,7 +1,7 @@
-"""Top-1 accuracy of multiple-choice answers, and what the wrong ones have in common with the truth.
+"""Top-1 accuracy of multiple-choice answers, and statistics of the wrong answers.
 
-The accuracy is that of the BARISTA paper (arXiv 2605.12074, section A.3.1): an answer that names no choice is
-wrong. The per-class, per-verb and distractor figures are ours. All fractions run from 0 to 1. Needs numpy only.
+The accuracy is defined as in the BARISTA paper (arXiv 2605.12074, section A.3.1): an answer that names no choice is
+wrong. The scores per class, per verb and of distractors are ours. All fractions run from 0 to 1. Needs only numpy.
 """
 
 from __future__ import annotations
@@ -25,25 +25,28 @@ def choice_accuracy(
     verbs: Sequence[str | None] | None = None,
     choices: Sequence[RawChoices | None] | None = None,
 ) -> dict[str, Any]:
-    """Score all questions; `predictions[i]` answers `references[i]`, None says that there is no usable answer.
+    """Score all questions. `predictions[i]` answers `references[i]`; None means that there is no usable answer.
 
-    The ids of choices are strings or integers. The further columns may be left out, and so may single entries
-    (None): `classes` (the class of the truth), `verbs` (the verb of the truth; where `choices` has it, that is
-    used), and `choices` (of each question the ids, or a dict from id to verb).
+    The ids of choices are strings or integers. You can leave out the other columns, or single entries of them
+    (None): `classes` (the class of the right answer), `verbs` (the verb of the right answer; a verb in `choices`
+    takes precedence) and `choices` (for each question the ids, or a dict from id to verb).
 
     Returned:
-    * `accuracy`: over all questions, those without a usable answer are wrong; `accuracy_on_parsed`: over the
-      others, None if there are none; `n_correct`.
-    * `chance_level`: mean of 1 / number of choices, None unless the choices of all questions are given.
-    * `per_class`, `per_verb`: of each class or verb, sorted, accuracy, n_correct, n and n_failed; None without any.
+    * `accuracy`: over all questions, where a question without a usable answer is wrong.
+    * `accuracy_on_parsed`: over the questions with a usable answer, None without any.
+    * `n_correct`: the number of right answers.
+    * `chance_level`: the mean of 1 / number of choices; None unless the choices of all questions are given.
+    * `per_class`, `per_verb`: accuracy, n_correct, n and n_failed of each class or verb, sorted; None without any.
     * `class_mean_accuracy`: the mean of the accuracies of all classes, None without any.
-    * `distractors`: about the wrong answers whose choices all have verbs: `n_wrong`; `same_verb_share`, the fraction of
-      them that has the verb of the truth; `random_share`, what picking any wrong choice of the same questions at
-      random would give on average. Both shares are None where n_wrong is 0; without any verbs the whole is None.
-    * `n`, `n_failed`: questions; `coverage`: the fraction of questions with a usable answer.
+    * `distractors`: statistics of the wrong answers whose choices all have verbs. `n_wrong` is their number, and
+      `same_verb_share` the fraction with the verb of the right answer. `random_share` is the share that a random
+      wrong choice of the same questions gives on average. Both shares are None where n_wrong is 0. `distractors` is
+      None without any verbs.
+    * `n`, `n_failed`: the number of questions, and of questions without a usable answer.
+    * `coverage`: the fraction of questions with a usable answer.
 
-    Raises ValueError for no questions, unequal lengths or ids that are not among the choices, TypeError for wrong
-    types.
+    Raises ValueError for no questions, unequal lengths or ids that are not among the choices, and TypeError for
+    wrong types.
 
     >>> verbs = {"A": "open", "B": "open", "C": "close", "D": "turn", "E": "turn"}
     >>> result = choice_accuracy(["A", "B", None], ["A", "A", "C"], choices=[verbs] * 3)
@@ -56,7 +59,7 @@ def choice_accuracy(
 
 
 def figures_of(questions: Sequence[ChoiceQuestion]) -> dict[str, Any]:
-    """The result of `choice_accuracy` for questions that have been checked, or for a selection of them."""
+    """Return the result of `choice_accuracy` for checked questions, or for a selection of them."""
     if not questions:
         raise ValueError("predictions and references are empty: there is nothing to score; give >= 1 question")
     sums: Counter[Hashable] = Counter()
@@ -71,7 +74,7 @@ _COUNTS = ("n", "n_failed", "n_correct")
 
 
 def question_sums(question: ChoiceQuestion) -> dict[Hashable, float]:
-    """One question's contribution: counts, also those of its class and of its verb, and those about its distractors.
+    """Return one question's contribution to the sums: counts in total, by class, by verb and of distractors.
 
     >>> sums = question_sums(ChoiceQuestion("B", "A", choices={"A": "open", "B": "open", "C": "close"}))
     >>> sums["n_correct"], sums["n_wrong"], sums["n_same_verb"], sums["random_share", 0.5]
@@ -94,7 +97,10 @@ def question_sums(question: ChoiceQuestion) -> dict[Hashable, float]:
 
 
 def figures(sums: Mapping[Hashable, Floats]) -> dict[str, Floats]:
-    """(D,) the figures of `choice_accuracy` from the (D,) sums of D selections of questions; NaN where it says None."""
+    """Return (D,) the scores of `choice_accuracy` from the (D,) sums of D selections of questions.
+
+    A score is NaN where `choice_accuracy` returns None.
+    """
     n, right = sums["n"], sums["n_correct"]
     choices = {key[1]: count for key, count in sums.items() if isinstance(key, tuple) and key[0] == "choices"}
     classes = [key[1] for key in sums if isinstance(key, tuple) and key[0] == "class" and key[2] == "n"]
@@ -115,7 +121,7 @@ def figures(sums: Mapping[Hashable, Floats]) -> dict[str, Floats]:
 
 
 def tables(sums: Mapping[Hashable, float]) -> dict[str, Any]:
-    """The tables of `choice_accuracy` beside the figures, from the sums over all questions."""
+    """Return the tables of `choice_accuracy` from the sums over all questions."""
     return {
         "per_class": _per_group(sums, "class"),
         "per_verb": _per_group(sums, "verb"),

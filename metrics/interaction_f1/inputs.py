@@ -29,11 +29,11 @@ class Interaction(NamedTuple):
 
 
 def as_interaction(raw: RawInteraction, where: str = "interaction") -> Interaction:
-    """The checked form of a dict with hand_boxes (list of 4 numbers), object_box (4 numbers) and hand_type.
+    """Check a dict with hand_boxes (list of 4 numbers), object_box (4 numbers) and hand_type.
 
-    Boxes may be lists, numpy arrays or torch tensors. hand_type is left, right or both; case and surrounding
-    white space do not matter. Further keys are ignored. Raises TypeError or ValueError; the message starts with
-    `where` and names the field.
+    Boxes may be lists, numpy arrays or torch tensors. hand_type is left, right or both; case and surrounding white
+    space do not matter. Further keys are ignored. Raises TypeError or ValueError; the message starts with `where`
+    and names the field.
 
     >>> as_interaction({"hand_boxes": [[0, 0, 2, 2]], "object_box": [1, 1, 4, 4], "hand_type": " Left"})
     Interaction(hand_boxes=((0.0, 0.0, 2.0, 2.0),), object_box=(1.0, 1.0, 4.0, 4.0), hand_type='left')
@@ -60,7 +60,7 @@ def as_interaction(raw: RawInteraction, where: str = "interaction") -> Interacti
 
 
 def _plain(raw: object) -> object:
-    """Lists and tuples as they are; whatever numpy can read (arrays, tensors) as nested lists."""
+    """Return lists and tuples unchanged, and anything else that numpy can read (arrays, tensors) as nested lists."""
     if isinstance(raw, list | tuple) or raw is None or isinstance(raw, str | bytes | Mapping):
         return raw
     try:
@@ -107,7 +107,7 @@ def _hand_type(raw: object, where: str) -> str:
 
 
 def as_frame(raw: RawFrame, where: str, *, needs_hands: bool = False) -> list[Interaction]:
-    """All interactions of one frame. `needs_hands`: refuse an interaction without hand boxes (references)."""
+    """Return all interactions of one frame. `needs_hands`: refuse an interaction without hand boxes (references)."""
     if isinstance(raw, str | bytes | Mapping) or not isinstance(raw, Sequence | np.ndarray):
         raise TypeError(f"{where}: is {raw!r} ({type(raw).__name__}); give a list of interactions, [] for none")
     interactions = [as_interaction(item, f"{where}[{index}]") for index, item in enumerate(raw)]
@@ -121,7 +121,7 @@ def checked(
     predictions: Any,  # noqa: ANN401
     references: Any,  # noqa: ANN401
 ) -> tuple[list[list[Interaction] | None], list[list[Interaction]]]:
-    """Both columns, checked. Raises TypeError unless they are lists of frames, ValueError unless equally long."""
+    """Check both columns. Raises TypeError unless they are lists of frames, ValueError unless equally long."""
     for name, column in (("predictions", predictions), ("references", references)):
         if isinstance(column, str | bytes | Mapping) or not isinstance(column, Sequence | np.ndarray):
             raise TypeError(f"{name}: is of type {type(column).__name__}; give a list with one entry per frame")

@@ -1,8 +1,8 @@
 """Hand-object interactions in single frames: matched by the object's box, then judged by hands and hand type.
 
-The rules are those of the BARISTA paper (arXiv 2605.12074, section A.2.2) and, where the paper is silent, of its
-public evaluation code. Boxes are (x0, y0, x1, y1), see inputs.py; IoU and all fractions run from 0 to 1.
-Needs numpy; only `matching="optimal"` needs scipy.
+The rules follow the BARISTA paper (arXiv 2605.12074, section A.2.2). Where the paper is silent, they follow its public
+evaluation code. Boxes are (x0, y0, x1, y1), see inputs.py; IoU and all fractions run from 0 to 1. Needs numpy; only
+`matching="optimal"` needs scipy.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ IOU_THRESHOLD = 0.5
 
 
 def box_iou(a: Box, b: Box) -> float:
-    """Area of the overlap over area of the union; 0 where there is no area. An inverted box has no area.
+    """Return the area of the overlap over the area of the union, 0 for no area. An inverted box has no area.
 
     >>> box_iou((0, 0, 2, 2), (1, 0, 3, 2))
     0.3333333333333333
@@ -40,11 +40,11 @@ def _area(box: Box) -> float:
 
 
 def hand_iou(predicted: Sequence[Box], reference: Sequence[Box], *, spends: bool = True) -> float:
-    """Mean IoU over the reference hands (one at least), paired greedily.
+    """Return the mean IoU over the reference hands (at least one), paired greedily.
 
-    The reference hands, in their order, each take the unused predicted hand that overlaps them most; surplus predicted
-    hands cost nothing. A reference hand that nothing unused overlaps counts 0. In the release it uses up the first
-    unused prediction all the same, which is then missing for those after it; without `spends` it does not.
+    The reference hands, in their order, each take the unused predicted hand that overlaps them most. Surplus
+    predicted hands cost nothing. A reference hand that overlaps no unused prediction counts 0. In the release, such
+    a hand still uses up the first unused prediction, which later hands then lack. Without `spends` it does not.
 
     >>> left, right = (0, 0, 2, 2), (10, 0, 12, 2)
     >>> hand_iou([right, left], [left])
@@ -69,7 +69,7 @@ IndexPairs = list[tuple[int, int]]
 
 
 def greedy_pairs(ious: IouTable) -> IndexPairs:
-    """Pairs (reference, prediction) in the order of the release; `ious[reference][prediction]` are object IoUs.
+    """Return pairs (reference, prediction) in the order of the release; `ious[reference][prediction]` are object IoUs.
 
     The reference whose best IoU is highest comes first (at a tie the earlier one). It takes the unused prediction
     of highest IoU (at a tie the earlier one) if that IoU exceeds 0.5; otherwise it takes none.
@@ -94,7 +94,7 @@ def greedy_pairs(ious: IouTable) -> IndexPairs:
 
 
 def optimal_pairs(ious: IouTable) -> IndexPairs:
-    """The pairs above 0.5 that are most in number and, among those, highest in summed IoU (Hungarian method).
+    """Return the largest set of pairs above 0.5; among equals, the set with the highest summed IoU (Hungarian method).
 
     >>> greedy_pairs([[0.6, 0.9], [0.0, 0.8]]), optimal_pairs([[0.6, 0.9], [0.0, 0.8]])
     ([(0, 1)], [(0, 0), (1, 1)])
@@ -113,10 +113,10 @@ def optimal_pairs(ious: IouTable) -> IndexPairs:
 
 
 def highest_first_pairs(ious: IouTable) -> IndexPairs:
-    """Pairs in the order of the paper: the highest IoU of all that are left, as long as it is 0.5 or more.
+    """Return pairs in the order of the paper: repeatedly the highest remaining IoU, as long as it is 0.5 or more.
 
-    At a tie the earlier reference, then the earlier prediction. Unlike in `greedy_pairs`, a pair at exactly 0.5
-    counts, and a reference whose best prediction is gone waits until its next best pair comes up.
+    At a tie the earlier reference wins, then the earlier prediction. Unlike in `greedy_pairs`, a pair at exactly 0.5
+    counts. A reference whose best prediction is taken waits until its next best pair comes up.
 
     >>> highest_first_pairs([[0.9, 0.6], [0.8, 0.7]]), highest_first_pairs([[0.5]])
     ([(0, 0), (1, 1)], [(0, 0)])
@@ -158,9 +158,9 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FrameScore:
-    """The contribution of one frame to the pooled figures. `failed` says that it has no usable answer.
+    """The contribution of one frame to the pooled scores. `failed` means that the frame has no usable answer.
 
-    `greedy_cost`: how many more pairs this frame has than the greedy matching finds; None unless matching is optimal.
+    `greedy_cost`: how many more pairs this frame has than greedy matching finds; None unless matching is optimal.
     """
 
     pairs: tuple[Pair, ...]
@@ -185,14 +185,14 @@ def score_frame(prediction: RawFrame | None, reference: RawFrame, *, matching: s
 
 
 def check_matching(matching: str) -> str:
-    """The name of a matching. Raises ValueError for an unknown one."""
+    """Return the name of a matching. Raises ValueError for an unknown name."""
     if matching not in _MATCHINGS:
         raise ValueError(f'matching is {matching!r}; give "greedy" (as released), "highest_first" (paper) or "optimal"')
     return matching
 
 
 def score_checked(prediction: list[Interaction] | None, reference: list[Interaction], matching: str) -> FrameScore:
-    """`score_frame` for what has been checked already."""
+    """Score a frame as `score_frame` does, from input that is already checked."""
     predicted = prediction or []
     ious = [[box_iou(p.object_box, r.object_box) for p in predicted] for r in reference]
     index_pairs = _MATCHINGS[matching](ious)
@@ -213,7 +213,7 @@ def score_checked(prediction: list[Interaction] | None, reference: list[Interact
 def score_frames(
     predictions: Sequence[RawFrame | None], references: Sequence[RawFrame], *, matching: str = "greedy"
 ) -> list[FrameScore]:
-    """One score per frame; the inputs and errors are those of `interaction_f1`, but no frames give an empty list."""
+    """Return one score per frame. Inputs and errors are as in `interaction_f1`, but no frames give an empty list."""
     check_matching(matching)
     frames = zip(*checked(predictions, references), strict=True)
     return [score_checked(answer, reference, matching) for answer, reference in frames]
@@ -222,15 +222,16 @@ def score_frames(
 def interaction_f1(
     predictions: Sequence[RawFrame | None], references: Sequence[RawFrame], *, matching: str = "greedy"
 ) -> dict[str, Any]:
-    """Score all frames; `predictions[i]` answers `references[i]`, None says that there is no usable answer.
+    """Score all frames. `predictions[i]` answers `references[i]`; None means that there is no usable answer.
 
-    Each frame is a list of interactions: dicts with `hand_boxes` (list of [x0, y0, x1, y1], may be empty in a
-    prediction only), `object_box` ([x0, y0, x1, y1]) and `hand_type` (left, right or both). A frame without a
-    usable answer counts as one without predictions. `matching` is "greedy" (the release's rule, see
-    `greedy_pairs`), "highest_first" (the paper's, see `highest_first_pairs`) or "optimal" (see
-    `optimal_pairs`). Result: see `pool`.
+    Each frame is a list of interactions: dicts with `hand_boxes` (list of [x0, y0, x1, y1]; only a prediction's may
+    be empty), `object_box` ([x0, y0, x1, y1]) and `hand_type` (left, right or both). A frame without a usable answer
+    counts as a frame without predictions. `matching` is "greedy" (the release's rule, see `greedy_pairs`),
+    "highest_first" (the paper's rule, see `highest_first_pairs`) or "optimal" (see `optimal_pairs`). Result: see
+    `pool`.
 
-    Raises ValueError for no frames, unequal lengths, missing fields or impossible values, TypeError for wrong types.
+    Raises ValueError for no frames, unequal lengths, missing fields or impossible values, and TypeError for wrong
+    types.
 
     >>> cup = {"hand_boxes": [[0, 0, 4, 4]], "object_box": [3, 3, 9, 9], "hand_type": "left"}
     >>> result = interaction_f1(predictions=[[cup], None], references=[[cup], [cup]])
@@ -241,15 +242,17 @@ def interaction_f1(
 
 
 def pool(scores: Iterable[FrameScore]) -> dict[str, Any]:
-    """The figures of any selection of frames (a resample, a video). Raises ValueError for no frames.
+    """Return the scores of any selection of frames (a resample, a video). Raises ValueError for no frames.
 
     Returned:
     * `precision`, `recall`, `f1`: over the interactions of all frames together; a fraction of nothing is 0.
-    * `object_iou`, `hand_iou`, `hand_type_accuracy`: means over the matched pairs, None where there are none.
-    * `no_detection_rate`: fraction of the frames with a reference for which nothing was predicted, None without any.
-    * `n`, `n_failed`: frames; `coverage`: the fraction of frames with a usable answer.
-    * `n_matched`, `n_predicted`, `n_reference`: interactions.
-    * `greedy_cost` (only if all scores come from `matching="optimal"`): pairs that greedy matching would lose.
+    * `object_iou`, `hand_iou`, `hand_type_accuracy`: means over the matched pairs, None without matched pairs.
+    * `no_detection_rate`: the fraction of frames with a reference but no prediction; None without such frames.
+    * `n`, `n_failed`: the number of frames, and of frames without a usable answer.
+    * `coverage`: the fraction of frames with a usable answer.
+    * `n_matched`, `n_predicted`, `n_reference`: numbers of interactions.
+    * `greedy_cost` (only if all scores use `matching="optimal"`): the number of pairs that greedy matching would
+      lose.
     """
     sums = frame_sums(scores)
     if not sums.get("n"):
@@ -268,9 +271,9 @@ COUNTS = ("n", "n_failed", "n_matched", "n_predicted", "n_reference")
 def frame_sums(
     frames: Iterable[FrameScore], groups: Iterable[Sequence[Sequence[Group]]] | None = None
 ) -> dict[Hashable, float]:
-    """The contributions of frames, pair after pair, as the release sums.
+    """Return the contributions of frames. Pairs are added one after another, as in the release.
 
-    `groups`: of each frame, for each of its reference interactions, the groups that it counts for; None for none.
+    `groups`: for each frame and each of its reference interactions, the groups that it counts for; None for no groups.
     """
     sums: defaultdict[Hashable, float] = defaultdict(float, dict.fromkeys((*COUNTS, *PAIR_MEANS), 0.0))
     for frame, groups_of in zip(frames, repeat(()) if groups is None else groups, strict=False):
@@ -294,7 +297,7 @@ def frame_sums(
 
 
 def figures(sums: Mapping[Hashable, Floats]) -> dict[str, Floats]:
-    """(D,) the figures of `pool` from the (D,) sums of D selections of frames; NaN where `pool` says None."""
+    """Return (D,) the scores of `pool` from the (D,) sums of D selections of frames; NaN where `pool` returns None."""
     matched = sums["n_matched"]
     precision, recall = _fraction(matched, sums["n_predicted"], 0.0), _fraction(matched, sums["n_reference"], 0.0)
     nothing = np.zeros_like(matched)
@@ -309,7 +312,7 @@ def figures(sums: Mapping[Hashable, Floats]) -> dict[str, Floats]:
 
 
 def tables(sums: Mapping[Hashable, float]) -> dict[str, Any]:
-    """The counts of `pool` from the sums over all frames, and a table `per_<kind>` of each kind of groups."""
+    """Return the counts of `pool` from the sums over all frames, and a table `per_<kind>` of each kind of groups."""
     counts = {name: int(sums[name]) for name in COUNTS}
     optimal = {"greedy_cost": int(sums["greedy_cost"])} if sums.get("n_optimal") == sums["n"] else {}
     per_kind: dict[str, dict[str, Any]] = {}

@@ -17,7 +17,7 @@ _PAIR_FIGURES = ("exact", "within_1", "qwk", "tau_examples", "tau_models", "shif
 
 
 def kendall_tau_b(first: Sequence[float], second: Sequence[float]) -> float | None:
-    """Kendall's tau-b of two paired lists, -1 to 1; None where it is undefined (a constant list, or n < 2).
+    """Return Kendall's tau-b of two paired lists, -1 to 1; None where undefined (a constant list, or n < 2).
 
     Table 14, accuracy: one adjacent swap among five models.
 
@@ -34,11 +34,11 @@ def kendall_tau_b(first: Sequence[float], second: Sequence[float]) -> float | No
 
 
 def quadratic_weighted_kappa(first: Sequence[float], second: Sequence[float]) -> float | None:
-    """Cohen's kappa with quadratic weights on the scores themselves; at most 1, None if both are one constant.
+    """Return Cohen's kappa with quadratic weights on the scores themselves; at most 1, None if both are one constant.
 
-    kappa = 1 - (mean squared difference of the pairs) / (mean squared difference of all pairings of the two
-    lists). For whole scores it is scikit-learn's `cohen_kappa_score(..., weights="quadratic")` with `labels`
-    set to the full scale; without `labels`, scikit-learn counts the distance in ranks of the scores that occur.
+    kappa = 1 - (mean squared difference of the pairs) / (mean squared difference of all pairings of the two lists).
+    For integer scores it equals scikit-learn's `cohen_kappa_score(..., weights="quadratic")` with `labels` set to
+    the full scale. Without `labels`, scikit-learn counts the distance in ranks of the scores that occur.
 
     >>> quadratic_weighted_kappa([0, 5, 10], [0, 5, 10]), quadratic_weighted_kappa([0, 10], [10, 0])
     (1.0, -1.0)
@@ -59,10 +59,10 @@ def quadratic_weighted_kappa(first: Sequence[float], second: Sequence[float]) ->
 
 
 def calibration_shift(first: Sequence[float], second: Sequence[float], *, ddof: int = 0) -> dict[str, Any]:
-    """The difference of two judges (second - first) over paired means, one per model.
+    """Return the difference of two judges (second - first) over paired means, one per model.
 
-    Returns `shift` (the mean difference), `sd` (its standard deviation over models, divisor n - `ddof`; 0 is
-    what reproduces the paper's figures; None for n <= ddof), `differences` and `n`.
+    Returns `shift` (the mean difference), `sd` (its standard deviation over models, divisor n - `ddof`; None for n
+    <= ddof), `differences` and `n`. `ddof=0` reproduces the paper's values.
 
     >>> shift = calibration_shift([0.702, 0.683, 0.674, 0.666, 0.647], [0.622, 0.607, 0.599, 0.587, 0.570])
     >>> round(shift["shift"], 3), round(shift["sd"], 3)
@@ -87,24 +87,25 @@ def judge_agreement(
     scale: float = 10.0,
     ddof: int = 0,
 ) -> dict[str, Any]:
-    """How far two or more judges agree on the same answers.
+    """Measure how far two or more judges agree on the same answers.
 
-    `scores[judge][i]` is the judge's score of answer i, from 0 to `scale`: a number, a list of draws (their
-    mean is taken), or None where there is no usable verdict. `models[i]` names the model that gave answer i; no
-    names: nothing is said about models. `judges` orders the judges (default: alphabetically); of a pair, the
-    first is the one that shifts are measured from. `ddof`: see `calibration_shift`.
+    `scores[judge][i]` is the judge's score of answer i, from 0 to `scale`: a number, a list of draws (their mean is
+    taken), or None for no usable verdict. `models[i]` names the model that gave answer i; without names, the result
+    has no scores of models. `judges` orders the judges (default: alphabetically); shifts are measured from the first
+    judge of a pair. `ddof`: see `calibration_shift`.
 
     Returned:
-    * `pairs`: one dict per pair of judges, over the answers which both scored: `judges`, `n`, `coverage` (of all
+    * `pairs`: one dict per pair of judges, over the answers that both scored: `judges`, `n`, `coverage` (of all
       answers); `exact`, `within_1`: fractions of equal scores and of scores at most 1 raw point apart; `qwk`;
-      `tau_examples`: Kendall's tau-b of the answers; `shift_examples`: mean difference over answers.
-      Over models: `per_model` (n, the two `means`, `shift`), `tau_models` of the means, `shift` and `shift_sd`,
-      mean and spread of the models' shifts. Shifts and means are rescaled to [0, 1].
-    * `mean`: each figure's mean over the pairs where it is defined.
-    * `judges`; `n`, `n_failed`, `coverage`: answers, those that not all judges scored, the fraction of the others.
+      `tau_examples`: Kendall's tau-b of the answers; `shift_examples`: mean difference over answers. Over models:
+      `per_model` (n, the two `means`, `shift`), `tau_models` of the means, `shift` and `shift_sd`, the mean and
+      spread of the models' shifts. Shifts and means are rescaled to [0, 1].
+    * `mean`: each score's mean over the pairs where it is defined.
+    * `judges`; `n`: the number of answers; `n_failed`: answers that some judge did not score; `coverage`: the
+      fraction of answers that all judges scored.
 
-    A figure that is undefined is None. Raises ValueError for fewer than two judges, no answers, unequal lengths
-    or scores out of range, TypeError for wrong types.
+    An undefined score is None. Raises ValueError for fewer than two judges, no answers, unequal lengths or scores
+    out of range, and TypeError for wrong types.
 
     >>> result = judge_agreement({"a": [8, 3, 5, None], "b": [7, 3, 2, 9]}, ["x", "y", "y", "x"])
     >>> pair = result["pairs"][0]

@@ -2,7 +2,7 @@
 
 A judge gives each rationale a whole score S from 0 to 5. R is the mean of S over all samples, right or wrong;
 SCR = 100 * sum I(correct) I(S <= 2) / sum I(correct) is the percentage of right answers with a bad rationale.
-Groups and the whole pool their samples (sample-weighted), which is what reproduces the published tables.
+Groups and the total pool their samples (sample-weighted), which reproduces the published tables.
 Needs the standard library only.
 """
 
@@ -29,7 +29,7 @@ SPURIOUS_AT = 2
 def spurious_correct_rate(
     scores: Sequence[float], correct: Sequence[bool], *, threshold: float = SPURIOUS_AT
 ) -> float | None:
-    """Percentage of the right answers whose rationale scores at most `threshold`; None without right answers.
+    """Return the percentage of right answers whose rationale scores at most `threshold`; None without right answers.
 
     >>> spurious_correct_rate([5, 2, 0, 3], [True, True, False, True]) == 100 / 3
     True
@@ -47,20 +47,21 @@ def egocot_reasoning(
     groups: Mapping[str, Sequence[str]] | None = None,
     threshold: float = SPURIOUS_AT,
 ) -> dict[str, Any]:
-    """Accuracy, R and SCR per subtask, per group and overall, each pooling its samples.
+    """Return accuracy, R and SCR per subtask, per group and overall, each pooling its samples.
 
-    * `scores[i]`: the judge's whole score of rationale i, 0 to 5; None where the judge gave no usable verdict:
-      the sample then counts for the accuracy only.
-    * `correct[i]`: whether the answer is right; None where the model gave no usable answer: wrong.
-    * `empty_reasoning[i]`: the model gave no rationale. Its score is 0, whatever `scores[i]` says.
-    * `subtasks[i]`: the subtask, or None. `groups`: group -> subtasks, default EgoCoT-Bench's own 4 groups of 12
-      subtasks (`EGOCOT_SIZES`). A subtask of no group counts in `per_subtask` and overall.
+    * `scores[i]`: the judge's integer score of rationale i, 0 to 5. None means no usable verdict; the sample then
+      counts only for the accuracy.
+    * `correct[i]`: True if the answer is right. None means no usable answer, which is wrong.
+    * `empty_reasoning[i]`: True if the model gave no rationale. Its score is 0, even if `scores[i]` differs.
+    * `subtasks[i]`: the subtask, or None.
+    * `groups`: group -> subtasks, by default EgoCoT-Bench's 4 groups of 12 subtasks (`EGOCOT_SIZES`). A subtask
+      outside all groups counts in `per_subtask` and overall.
     * `threshold`: the highest score at which a rationale counts as bad (2, inclusive, in the benchmark).
 
-    Returned, overall and in each entry of `per_group` and `per_subtask`: `accuracy` (percent of all samples),
-    `r` (0 to 5) and `scr` (percent), `n`, `n_failed` (samples without a verdict on a rationale), `coverage` (the
-    fraction of the others), `n_correct` (right and judged: the denominator of SCR), `n_spurious`. A figure of
-    nothing is None. Raises ValueError for no samples, unequal lengths or scores outside 0 to 5 or not whole,
+    Returned, overall and in each entry of `per_group` and `per_subtask`: `accuracy` (percent of all samples), `r` (0
+    to 5) and `scr` (percent), `n`, `n_failed` (samples whose rationale has no verdict), `coverage` (the fraction of
+    the other samples), `n_correct` (right and judged: the denominator of SCR), `n_spurious`. A score of nothing is
+    None. Raises ValueError for no samples, unequal lengths or scores that are not integers from 0 to 5, and
     TypeError for wrong types.
 
     >>> result = egocot_reasoning([4, 2, None, 5], [True, True, True, False], ["AOG", "AOG", "SR", "SR"])
@@ -113,7 +114,7 @@ def _figures(samples: Sequence[_Sample], threshold: float) -> dict[str, Any]:
 
 
 def as_whole(raw: object, where: str) -> Draw:
-    """A whole score from 0 to 5, or None for no verdict. Raises TypeError or ValueError."""
+    """Return an integer score from 0 to 5, or None for no verdict. Raises TypeError or ValueError."""
     score = as_score(raw, where, TOP_SCORE)
     if score is not None and score != int(score):
         raise ValueError(f"{where}: is {raw!r}; the judge gives whole scores, None where there is no usable verdict")
@@ -121,7 +122,7 @@ def as_whole(raw: object, where: str) -> Draw:
 
 
 def as_flag(raw: object, where: str) -> bool:
-    """True or False; None, which says that there is nothing, is False. Raises TypeError."""
+    """Return True or False; None, for a missing value, gives False. Raises TypeError."""
     value = plain(raw)
     if value is None:
         return False

@@ -113,7 +113,10 @@ _CONFIGS: dict[str, tuple[Callable[..., Any], _Figures, _Figures]] = {
 
 
 def _functions(config_name: str) -> tuple[Callable[..., Any], _Figures, _Figures]:
-    """The functions that store a row, compute the figures and document them. Raises ValueError for no configuration."""
+    """Return the functions that store a row, compute the scores and document them.
+
+    Raises ValueError for an unknown name.
+    """
     name = "verdicts" if config_name == "default" else config_name
     if name not in _CONFIGS:
         raise ValueError(f"config_name: is {config_name!r}; give one of {', '.join(_CONFIGS)}")

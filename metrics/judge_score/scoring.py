@@ -1,9 +1,9 @@
-"""Means and spreads of the verdicts of an LLM judge: several criteria, several draws, no verdict counted as zero.
+"""Means and spreads of the verdicts of an LLM judge: several criteria and draws, no missing verdict as zero.
 
-The protocol is the one of the BARISTA paper (arXiv 2605.12074, sections A.1, A.2 and A.3.3): a judge scores
-every answer on each criterion from 0 to 10, rescaled to [0, 1] for reports. An example counts where every criterion
-has a verdict; the released code also counts one with some, as the mean of those. Sums are exact (`math.fsum`), so
-no figure depends on the order of the examples. Needs the standard library only.
+The protocol follows the BARISTA paper (arXiv 2605.12074, sections A.1, A.2 and A.3.3). A judge scores every answer on
+each criterion from 0 to 10, rescaled to [0, 1] for reports. An example counts only if every criterion has a verdict;
+the released code also counts an example with some verdicts, as their mean. Sums are exact (`math.fsum`), so no score
+depends on the order of the examples. Needs only the standard library.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ Verdict = Mapping[str, RawDraws]
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401
-    """numpy arrays, numpy scalars and torch tensors as Python lists and numbers; all else as it is."""
+    """Return numpy arrays, numpy scalars and torch tensors as Python lists and numbers; anything else unchanged."""
     return value.tolist() if hasattr(value, "tolist") else value
 
 
 def as_score(raw: object, where: str, scale: float = 10.0) -> Draw:
-    """One judge score from 0 to `scale`, or None where there is none (None and NaN).
+    """Return one judge score from 0 to `scale`, or None for a missing score (None and NaN).
 
     Raises TypeError or ValueError; the message starts with `where`.
 
@@ -59,7 +59,7 @@ def _range(scale: float) -> str:
 
 
 def as_draws(raw: RawDraws, where: str, scale: float = 10.0) -> list[Draw]:
-    """The draws of one criterion of one example; position k is draw k, None a draw without a usable verdict.
+    """Return the draws of one criterion of one example. Position k is draw k; None is a draw without a usable verdict.
 
     >>> as_draws([8, None, 9.5], "draws"), as_draws(8, "draws"), as_draws(None, "draws")
     ([8.0, None, 9.5], [8.0], [])
@@ -75,7 +75,7 @@ def as_draws(raw: RawDraws, where: str, scale: float = 10.0) -> list[Draw]:
 
 
 def as_verdict(raw: Verdict | None, where: str, scale: float = 10.0) -> dict[str, list[Draw]]:
-    """Criterion -> draws of one example; {} for None. Raises TypeError or ValueError, see `as_score`."""
+    """Return criterion -> draws of one example; {} for None. Raises TypeError or ValueError, see `as_score`."""
     if raw is None:
         return {}
     if not isinstance(raw, Mapping):
@@ -90,7 +90,7 @@ def as_verdict(raw: Verdict | None, where: str, scale: float = 10.0) -> dict[str
 
 
 def as_column(column: Any, name: str, length: int | None = None) -> Sequence[Any]:  # noqa: ANN401
-    """A column as a sequence with one entry per example. Raises TypeError, or ValueError unless of `length`."""
+    """Return a column as a sequence with one entry per example. Raises TypeError, or ValueError unless of `length`."""
     values = plain(column)
     if isinstance(values, str | bytes | Mapping) or not isinstance(values, Sequence):
         kind = type(column).__name__
@@ -101,7 +101,7 @@ def as_column(column: Any, name: str, length: int | None = None) -> Sequence[Any
 
 
 def as_names(column: Any, name: str, length: int) -> list[str | None]:  # noqa: ANN401
-    """An optional column of group names; all None if there is none. Raises TypeError or ValueError."""
+    """Return an optional column of group names; all None if it is missing. Raises TypeError or ValueError."""
     if column is None:
         return [None] * length
     names = as_column(column, name, length)
@@ -113,7 +113,7 @@ def as_names(column: Any, name: str, length: int) -> list[str | None]:  # noqa: 
 
 
 def positive(scale: object) -> float:
-    """The highest raw score, as a float. Raises TypeError or ValueError unless it is a positive number."""
+    """Return the highest raw score as a float. Raises TypeError or ValueError unless it is a positive number."""
     if isinstance(scale, bool) or not isinstance(scale, Real):
         raise TypeError(f"scale: is {scale!r} ({type(scale).__name__}); give the judge's highest score, such as 10")
     if not 0 < float(scale) < math.inf:
@@ -122,7 +122,7 @@ def positive(scale: object) -> float:
 
 
 def mean(values: Sequence[float]) -> float | None:
-    """The mean; None of nothing.
+    """Return the mean; None for no values.
 
     >>> mean([0.5, 0.75]), mean([])
     (0.625, None)
@@ -131,7 +131,7 @@ def mean(values: Sequence[float]) -> float | None:
 
 
 def sample_sd(values: Sequence[float], ddof: int = 1) -> float | None:
-    """The standard deviation with the divisor n - `ddof`; None of `ddof` values or fewer."""
+    """Return the standard deviation with the divisor n - `ddof`; None for `ddof` values or fewer."""
     if len(values) <= ddof:
         return None
     centre = math.fsum(values) / len(values)
@@ -145,27 +145,29 @@ def judge_score(
     criteria: Sequence[str] | None = None,
     scale: float = 10.0,
 ) -> dict[str, Any]:
-    """Means, spreads and coverage of a judge's verdicts.
+    """Return means, spreads and coverage of a judge's verdicts.
 
-    `verdicts[i]` maps each criterion to the draws of example i (0 to `scale`; draw k of all examples is run k);
-    None, at any of the three levels, says that there is no usable verdict: it lowers the coverage and is never
-    a zero. `categories[i]` is the example's category or None. `criteria` are the expected criteria; default:
-    all that occur. An example that lacks one of them is not complete.
+    `verdicts[i]` maps each criterion to the draws of example i (0 to `scale`; draw k of all examples is run k).
+    None, at any of the three levels, means that there is no usable verdict: it lowers the coverage and is never
+    counted as zero. `categories[i]` is the example's category or None. `criteria` are the expected criteria, by
+    default all that occur. An example that lacks a criterion is incomplete.
 
-    Returned, overall and again in `per_category` for each category (with no `per_category`):
-    * `mean`: over the complete examples (a verdict on every criterion), of the mean of their criteria, 0 to 1;
-      `raw_mean` is the same from 0 to `scale`.
-    * `mean_of_criteria`: the mean of the criteria's own means; equals `mean` if every example is complete.
-    * `sd_draws`: the standard deviation of draws of the same example (pooled over examples: root of the summed
-      squares over the degrees of freedom); `run_means`: the mean of each run; `sd_runs`: their sample standard
-      deviation. For several criteria, a draw is their mean, and counts where all have one. 0 to 1.
-    * `n`, `n_failed`, `coverage`: examples, the incomplete ones, the fraction of the complete ones.
-    * `per_criterion`: the same figures of each criterion alone (where `mean` is over the examples with at
-      least one draw, each weighing the same), and `n_draws` and `draw_coverage`: usable draws and their share
-      of those expected, which is n times the longest list of draws given for the criterion.
+    Returned, overall and again for each category in `per_category`:
+    * `mean`: over the complete examples (a verdict on every criterion), of the mean of their criteria, 0 to 1.
+    * `raw_mean`: the same from 0 to `scale`.
+    * `mean_of_criteria`: the mean of the means of the criteria; equals `mean` if every example is complete.
+    * `sd_draws`: the standard deviation of draws of the same example, 0 to 1 (pooled over examples: root of the
+      summed squares over the degrees of freedom). With several criteria, a draw is the mean over its criteria, and
+      counts only if all of them have a verdict.
+    * `run_means`: the mean of each run; `sd_runs`: their sample standard deviation.
+    * `n`, `n_failed`, `coverage`: the number of examples, the number of incomplete examples, and the fraction of
+      complete examples.
+    * `per_criterion`: the same scores for each criterion (where `mean` is over the examples with at least one draw,
+      with equal weights), and `n_draws` and `draw_coverage`: the number of usable draws and their share of the
+      expected draws. The expected number is n times the longest list of draws given for the criterion.
 
-    A figure of nothing is None. Raises ValueError for no examples, unequal lengths, scores out of range or
-    criteria not in `criteria`, TypeError for wrong types.
+    A score of nothing is None. Raises ValueError for no examples, unequal lengths, scores out of range or criteria
+    not in `criteria`, and TypeError for wrong types.
 
     >>> result = judge_score([{"accuracy": [8, 10], "completeness": [6, 6]}, {"accuracy": [4, None]}, None])
     >>> result["mean"], result["mean_of_criteria"], round(result["coverage"], 3)
@@ -207,7 +209,7 @@ def _criteria(rows: Sequence[Mapping[str, Any]], criteria: Sequence[str] | None)
 
 
 def _figures(rows: Sequence[Mapping[str, list[Draw]]], lengths: Mapping[str, int], scale: float) -> dict[str, Any]:
-    """All figures of some examples, overall and per criterion."""
+    """Return all scores of some examples, overall and per criterion."""
     columns = {
         name: [row.get(name, []) + [None] * (length - len(row.get(name, []))) for row in rows]
         for name, length in lengths.items()
@@ -225,12 +227,12 @@ def _figures(rows: Sequence[Mapping[str, list[Draw]]], lengths: Mapping[str, int
 
 
 def usable(draws: Sequence[Draw]) -> list[float]:
-    """The draws with a verdict."""
+    """Return the draws with a verdict."""
     return [draw for draw in draws if draw is not None]
 
 
 def _mean_of_all(values: Sequence[Draw]) -> Draw:
-    """The mean; None unless every value is there."""
+    """Return the mean; None if any value is None."""
     return None if None in values else mean(usable(values))
 
 
@@ -258,7 +260,7 @@ def _criterion(rows: Sequence[list[Draw]], scale: float) -> dict[str, Any]:
 
 
 def _spread(rows: Sequence[Sequence[Draw]], scale: float) -> dict[str, Any]:
-    """The spread of draws within examples, and of the means of whole runs."""
+    """Return the spread of draws within examples, and the spread of the means of complete runs."""
     squares, freedom = [], 0
     for draws in map(usable, rows):
         centre = math.fsum(draws) / len(draws) if draws else 0.0

@@ -1,4 +1,4 @@
-"""COCO-style average precision of boxes and masks, with figures that do not depend on the order of the examples."""
+"""COCO-style average precision of boxes and masks, and scores that do not depend on the order of the examples."""
 
 from .accumulate import STATISTICS
 from .scoring import Evaluated, evaluate_images, figures, mean_ap, spread_of, summarise, tables

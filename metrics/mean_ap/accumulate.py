@@ -1,7 +1,7 @@
 """Average precision and recall from matches, as COCO defines them: the twelve statistics.
 
-The figures of a label are NaN where it has no reference in the area range; a statistic is -1 where that is so for
-all labels, as in pycocotools.
+The scores of a label are NaN where it has no reference in the area range. A statistic is -1 if that holds for all
+labels, as in pycocotools.
 """
 
 from __future__ import annotations
@@ -37,8 +37,9 @@ class Accumulated:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which predictions to accumulate, in which order: `columns` of Matches, sorted by label and falling score;
-    `multiplicity` (n_images,) says how often each image is taken, for the references.
+    """The predictions to accumulate, in order: `columns` of Matches, sorted by label and falling score.
+
+    `multiplicity` (n_images,) is how often each image is taken, for the references.
     """
 
     columns: Ints | slice
@@ -48,9 +49,9 @@ class Selection:
 
 
 def select(matches: Matches, images: ArrayLike | None = None) -> Selection:
-    """Predictions of these images (numbers from 0, in any order, repeated at will; None: all as given).
+    """Select the predictions of these images (numbers from 0, in any order, repeated at will; None: all as given).
 
-    Where scores are equal, COCO goes by the order of the images: it is the order of `images`.
+    COCO ranks equal scores in the order of the images, which is the order of `images` here.
     """
     if images is None:
         return Selection(slice(None), matches.label, matches.rank, np.ones(matches.n_images, np.int64))
@@ -69,10 +70,10 @@ def select(matches: Matches, images: ArrayLike | None = None) -> Selection:
 
 
 def accumulate(matches: Matches, selection: Selection | None = None, *, optimism: int = 0) -> Accumulated:
-    """Precision and recall per label, area range and threshold.
+    """Return precision and recall per label, area range and threshold.
 
-    `optimism`: 1 puts right predictions before wrong ones of the same score, -1 behind them, at each threshold for
-    itself: no order of images gives more, or less.
+    `optimism`: 1 puts right predictions before wrong predictions of the same score, -1 behind them, separately at each
+    threshold. No order of images gives more (1) or less (-1).
     """
     selected = select(matches) if selection is None else selection
     shape = (len(AREAS), matches.right.shape[1], matches.n_labels)
@@ -109,9 +110,10 @@ def _rows(values: Bools, selection: Selection) -> Bools:
 
 
 def _precisions(counted: Bools, labels: Ints, flat: Ints, segment: Ints, hits: Ints) -> Floats:
-    """The precision at each right prediction: right ones / counted ones, up to it, of its threshold and label.
+    """Return the precision at each right prediction: right / counted predictions up to it, of its threshold and label.
 
-    `flat` are positions of the right ones in `counted` (T, P), `segment` their threshold and label as one number.
+    `flat` are positions of the right predictions in `counted` (T, P); `segment` is their threshold and label as one
+    number.
     """
     if not len(flat):
         return np.zeros(0)
@@ -125,7 +127,7 @@ def _precisions(counted: Bools, labels: Ints, flat: Ints, segment: Ints, hits: I
 
 
 def _needed(references: Ints, recalls: Floats) -> Ints:
-    """(K, R) how many right predictions reach a recall: the fewest j with j / references >= recall."""
+    """Return (K, R) the number of right predictions for a recall: the smallest j with j / references >= recall."""
     total = np.maximum(references, 1)[:, None]
     count = np.maximum(np.floor(recalls * total) - 1, 0)
     for _ in range(3):  # the product is rounded, the quotient decides
@@ -134,9 +136,9 @@ def _needed(references: Ints, recalls: Floats) -> Ints:
 
 
 def _interpolated(precisions: Floats, hits: Ints, needed: Ints) -> Floats:
-    """(T, K) mean over the recalls of the best precision at that recall or any higher one, 0 where it is not reached.
+    """Return (T, K) the mean over the recalls of the best precision at that recall or higher, 0 if it is not reached.
 
-    Precision is highest at right predictions, so these are all that is looked at.
+    Precision peaks at right predictions, so only these are examined.
     """
     if not len(precisions):
         return np.zeros(hits.shape)
@@ -151,7 +153,7 @@ def _interpolated(precisions: Floats, hits: Ints, needed: Ints) -> Floats:
 
 
 def statistics(accumulated: Accumulated, *, single_precision: bool = False) -> Floats:
-    """COCO's twelve statistics (12,), named by STATISTICS: means over labels and thresholds, -1 without any."""
+    """Return COCO's twelve statistics (12,), named by STATISTICS: means over labels and thresholds, -1 without any."""
     precision, recall = accumulated.precision, accumulated.recall
     parts = [precision[0], precision[0, AT_50], precision[0, AT_75], *precision[1:]]
     parts += [accumulated.recall_1, accumulated.recall_10, *recall]

@@ -43,11 +43,11 @@ class ImageInstances:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One side of some images, checked and flat; its labels are numbered for themselves.
+    """One side of some images, checked and flat. Each column numbers its labels independently.
 
-    * `counts`: (n_images,) boxes or masks of each image; `failed`: (n_images,) those without a usable answer.
+    * `counts`: (n_images,) boxes or masks of each image; `failed`: (n_images,) True for images without a usable answer.
     * `boxes`: (n, 4), zeros with masks; `masks`: n run-length encodings, or None for boxes.
-    * `scores`, `label`: (n,) or None where they are not given; `label` are positions in `names`.
+    * `scores`, `label`: (n,), or None where they are not given; `label` holds positions in `names`.
     """
 
     counts: Ints
@@ -61,7 +61,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Examples:
-    """All images: both sides, the names of the labels, and which images have no usable answer, (n_images,) bool."""
+    """All images: both sides, the names of the labels, and `failed` (n_images,) bool for images without an answer."""
 
     predicted: ImageInstances
     reference: ImageInstances
@@ -89,7 +89,7 @@ def read_examples(
 
 
 def check_columns(predictions: Any, references: Any) -> tuple[Sequence[Any], Sequence[Any]]:  # noqa: ANN401
-    """Both columns, checked. Raises TypeError unless they are lists of images, ValueError unless equally long."""
+    """Check both columns. Raises TypeError unless they are lists of images, ValueError unless equally long."""
     for name, column in (("predictions", predictions), ("references", references)):
         if isinstance(column, str | bytes | Mapping) or not isinstance(column, Sequence):
             raise TypeError(f"{name}: is of type {type(column).__name__}; give a list with one entry per image")
@@ -102,7 +102,7 @@ def check_columns(predictions: Any, references: Any) -> tuple[Sequence[Any], Seq
 
 
 def check_same_labelling(predicted: Column, reference: Column) -> None:
-    """Raises ValueError where one side has labels and the other has none. A side without boxes may go either way."""
+    """Raise ValueError if only one side has labels. A side without boxes fits either case."""
     if len(predicted.boxes) and len(reference.boxes) and (predicted.label is None) != (reference.label is None):
         side, other = ("predictions", "references") if predicted.label is None else ("references", "predictions")
         raise ValueError(
@@ -112,7 +112,10 @@ def check_same_labelling(predicted: Column, reference: Column) -> None:
 
 
 def join_columns(predicted: Sequence[Column], reference: Sequence[Column]) -> Examples:
-    """The images of several batches, one after another. Raises ValueError unless all or none have labels, or scores."""
+    """Join the images of several batches.
+
+    Raises ValueError unless all or no batches have labels, and likewise scores.
+    """
     left, right = _concatenate("predictions", predicted), _concatenate("references", reference)
     if not len(right.counts):
         raise ValueError("predictions and references are empty: there is nothing to score; give >= 1 example")
@@ -173,7 +176,7 @@ class _Codes(dict[object, int]):
 
 
 def read_column(side: str, images: Sequence[RawImage | None], iou_type: IouType) -> Column:
-    """One side, checked and flat; `side` is "predictions" or "references". Errors as those of `read_examples`."""
+    """Check and flatten one side; `side` is "predictions" or "references". Errors are as in `read_examples`."""
     if iou_type not in ("bbox", "segm"):
         raise ValueError(f"iou_type is {iou_type!r}; give 'bbox' or 'segm'")
     rows = [
@@ -216,7 +219,7 @@ def _checked_row(raw: object, where: str) -> RawImage:
 
 
 def _boxes(rows: list[RawImage], side: str) -> tuple[Floats, list[int]]:
-    """(n, 4) all boxes, and how many each image has."""
+    """Return (n, 4) all boxes, and the number of boxes of each image."""
     try:
         column = [row["boxes"] for row in rows]
     except KeyError:
@@ -238,7 +241,7 @@ def _boxes(rows: list[RawImage], side: str) -> tuple[Floats, list[int]]:
 
 
 def _quick_boxes(column: list[Any]) -> Floats | None:
-    """All boxes at once where each image has a list of lists of 4 plain numbers; None sends to the slow, clear way."""
+    """Return all boxes at once if each image has a list of lists of 4 plain numbers; None to use the slow path."""
     if not set(map(type, column)) <= {list}:
         return None
     boxes = list(chain.from_iterable(column))
@@ -268,7 +271,7 @@ def _masks(row: RawImage, where: str) -> list[dict[str, Any]]:
 
 
 def _field_of_images(rows: list[RawImage], counts: list[int], name: str, side: str) -> list[Any] | None:
-    """The field of each image, None where no image with boxes has it. Raises ValueError where some have it."""
+    """Return the field of each image; None if no image with boxes has it. Raises ValueError if only some have it."""
     column = [row.get(name) for row in rows]
     missing = [number for number, raw in enumerate(column) if raw is None and counts[number]]
     if not missing:
@@ -283,7 +286,7 @@ def _missing_from_some(side: str, number: int, name: str) -> ValueError:
 
 
 def _labels(rows: list[RawImage], counts: list[int], side: str) -> tuple[Ints | None, list[str]]:
-    """(n,) positions in the names of the labels, and these names; None without labels."""
+    """Return (n,) positions in the names of the labels, and the names; None without labels."""
     column = _field_of_images(rows, counts, "labels", side)
     if column is None:
         return None, []
@@ -297,7 +300,7 @@ def _labels(rows: list[RawImage], counts: list[int], side: str) -> tuple[Ints | 
 
 
 def _quick_labels(column: list[Any], counts: list[int]) -> list[Any] | None:
-    """All labels where each image has a list of plain ones, or one for all boxes; None sends to the slow, clear way."""
+    """Return all labels if each image has a list of plain labels or one for all boxes; None to use the slow path."""
     if not set(map(type, column)) <= {list, str, int, type(None)}:
         return None
     lists = [
@@ -327,7 +330,7 @@ def _scores(rows: list[RawImage], counts: list[int], side: str) -> Floats | None
 
 
 def as_labels(raw: object, count: int, where: str) -> list[Any]:
-    """One str or int per box; a single one is that of all boxes. Raises TypeError or ValueError."""
+    """Return one str or int per box; a single label applies to all boxes. Raises TypeError or ValueError."""
     values = raw.tolist() if hasattr(raw, "tolist") else raw  # numpy arrays, tensors
     if isinstance(values, str | Integral):
         values = [values] * count

@@ -1,6 +1,6 @@
-"""Which predictions are right: COCO's greedy matching, and the best one-to-one assignment.
+"""Decide which predictions are right: COCO's greedy matching, and the best one-to-one assignment.
 
-Both work on all images at once. The greedy rule is that of pycocotools, step for step, without crowd regions.
+Both work on all images at once. The greedy rule follows pycocotools step by step, without crowd regions.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ MAX_DETECTIONS = 100
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """Each image matched once; aggregate them as often as needed, over any images, in any order.
+    """The matches of all images. Each image is matched once; you can then aggregate over any images in any order.
 
     Predictions (P columns: the best 100 per image and label) are in COCO's order of evaluation: by label, falling
     score, image, and place within the image. A is 4 (AREAS), T is 10 (IoU thresholds), R is 101 (recalls).
 
     * `right`: (A, T, P) matched to a reference of the area range.
-    * `counted`: (A, T, P) right or wrong; the others belong to another area range and are left out.
-    * `image`, `label`, `rank`, `block`: (P,); rank counts within image and label from 0, a block is a run of equal
-      scores of one label, whose order the images decide.
-    * `reference_image`, `reference_label`: (G,); `in_range`: (A, G) whether the reference's area is in the range.
+    * `counted`: (A, T, P) right or wrong; other predictions belong to another area range and are left out.
+    * `image`, `label`, `rank`, `block`: (P,). Rank counts from 0 within image and label. A block is a run of equal
+      scores of one label, whose order depends on the order of images.
+    * `reference_image`, `reference_label`: (G,); `in_range`: (A, G) True where the reference's area is in the range.
     * `recalls`: (R,); `single_precision`: results are rounded to float32.
     """
 
@@ -53,9 +53,10 @@ class Matches:
 class Grouped:
     """Both sides sorted by group (label, then image), predictions by falling score within it.
 
-    `predicted` (P), `reference` (G): positions in the examples; `rank` (P,) within the group; `pairs`: those with an
-    IoU of 0.5 or more, by position in these two orders; `falling` (P,): positions in this order by falling score alone,
-    equal ones as in the examples.
+    * `predicted` (P), `reference` (G): positions in the examples.
+    * `rank` (P,): the rank within the group.
+    * `pairs`: the pairs with an IoU of 0.5 or more, by position in these two orders.
+    * `falling` (P,): positions in this order by falling score only, equal scores as in the examples.
     """
 
     predicted: Ints
@@ -85,7 +86,7 @@ def group(examples: Examples, shapes: Shapes) -> Grouped:
 
 
 def match_greedily(examples: Examples, shapes: Shapes, grouped: Grouped, *, single_precision: bool = False) -> Matches:
-    """COCO's matching in all area ranges and at all thresholds; see `Matches`."""
+    """Match as COCO does, in all area ranges and at all thresholds; see `Matches`."""
     thresholds, recalls = single_precision_thresholds() if single_precision else (THRESHOLDS, np.linspace(0, 1, 101))
     best = _keep_best(grouped)
     in_range = _in_range(shapes.reference_area[best.reference])
@@ -115,10 +116,10 @@ def match_greedily(examples: Examples, shapes: Shapes, grouped: Grouped, *, sing
 
 
 def single_precision_thresholds() -> tuple[Floats, Floats]:
-    """IoU thresholds (10,) and recalls (101,) as torch.linspace gives them in single precision, with AVX2 or AVX-512.
+    """Return IoU thresholds (10,) and recalls (101,) in single precision, as torch.linspace does with AVX2 or AVX-512.
 
-    torch steps up from the start to the middle and down from the end after it, and rounds once (fused
-    multiply-add). Some come out a little high: a recall of 7 / 100 falls short of the eighth.
+    torch steps up from the start to the middle, then down from the end, and rounds once (fused multiply-add). Some
+    values are a little high: a recall of 7 / 100 falls short of the eighth value.
 
     >>> iou, recall = single_precision_thresholds()
     >>> float(iou[1]), float(recall[7]), float(recall[10])
@@ -136,14 +137,14 @@ def _single_linspace(start: float, end: float, count: int) -> Floats:
 
 
 def _in_range(area: Floats) -> Bools:
-    """(n, 4) whether an area lies in each of AREAS. A box with one pair of corners swapped lies in none."""
+    """Return (n, 4) whether an area lies in each of AREAS. A box with one pair of corners swapped lies in none."""
     size = area[:, None]
     inside: Bools = (size >= AREAS[:, 0]) & (size <= AREAS[:, 1])
     return inside
 
 
 def _keep_best(grouped: Grouped) -> Grouped:
-    """Only the best 100 predictions of each group."""
+    """Keep only the best 100 predictions of each group."""
     is_best = grouped.rank < MAX_DETECTIONS
     if is_best.all():
         return grouped
@@ -155,13 +156,13 @@ def _keep_best(grouped: Grouped) -> Grouped:
 
 
 def _match(grouped: Grouped, ignored: Bools, thresholds: Floats) -> tuple[Bools, Bools]:
-    """(P, A, T) matched to a reference of the area range, and matched to one outside of it (which is ignored)."""
+    """Return (P, A, T) matches to a reference of the area range, and matches to a reference outside it (ignored)."""
     pairs = grouped.pairs
     shape = (len(grouped.predicted), len(AREAS), len(thresholds))
     right, dismissed = np.zeros(shape, bool), np.zeros(shape, bool)
     enough = pairs.iou[:, None] >= thresholds
     alone = is_alone(pairs, len(grouped.predicted), len(grouped.reference))
-    # A pair of which neither side overlaps anything else needs no contest.
+    # A pair whose two sides overlap nothing else needs no contest.
     matched, beside = enough[alone][:, None, :], ignored[pairs.reference[alone]][:, :, None]
     right[pairs.predicted[alone]] = matched & ~beside
     dismissed[pairs.predicted[alone]] = matched & beside
@@ -170,7 +171,7 @@ def _match(grouped: Grouped, ignored: Bools, thresholds: Floats) -> tuple[Bools,
 
 
 def is_alone(pairs: Pairs, n_predicted: int, n_reference: int) -> Bools:
-    """(n_pairs,) whether both sides of the pair are in no other pair."""
+    """Return (n_pairs,) True where both sides of the pair are in no other pair."""
     of_predicted = np.bincount(pairs.predicted, minlength=n_predicted)
     of_reference = np.bincount(pairs.reference, minlength=n_reference)
     alone: Bools = (of_predicted[pairs.predicted] == 1) & (of_reference[pairs.reference] == 1)
@@ -178,10 +179,12 @@ def is_alone(pairs: Pairs, n_predicted: int, n_reference: int) -> Bools:
 
 
 def _contest(grouped: Grouped, contested: Bools, enough: Bools, ignored: Bools, out: tuple[Bools, Bools]) -> None:
-    """The predictions of a group choose in turn, best score first: round r is the r-th choice of all groups at once.
+    """Let the predictions of a group choose in turn, best score first.
 
-    A prediction takes, of the references that are left and overlap enough, the one with the highest IoU; of equal
-    ones the last; and one that is ignored only if no other is left.
+    Round r is the r-th choice of all groups at once.
+
+    A prediction takes the remaining reference with the highest IoU that is high enough; of equal references, the last.
+    It takes an ignored reference only if no other is left.
     """
     rows = np.flatnonzero(contested)
     # Within a prediction by rising IoU, so that the last pair that can be had is the best.
@@ -208,7 +211,7 @@ def _contest(grouped: Grouped, contested: Bools, enough: Bools, ignored: Bools, 
 
 
 def _rounds(predicted: Ints, rank: Ints) -> list[Ints]:
-    """Positions in `predicted` (sorted) by turn: the first contestants of all groups, then the second ones, ..."""
+    """Return positions in `predicted` (sorted) by turn: the first contestants of all groups, then the second, ..."""
     if not len(predicted):
         return []
     head = predicted - rank[predicted]  # the group's first prediction
@@ -218,16 +221,16 @@ def _rounds(predicted: Ints, rank: Ints) -> list[Ints]:
 
 
 def _spans(starts: Ints, members: Ints, end: int) -> tuple[Ints, Ints]:
-    """The positions of all pairs of these members, and where each member's pairs begin among them."""
+    """Return the positions of all pairs of these members, and where each member's pairs begin among them."""
     sizes = np.diff(starts, append=end)[members]
     first = np.cumsum(sizes) - sizes
     return np.arange(sizes.sum()) + np.repeat(starts[members] - first, sizes), first
 
 
 def best_assignment(pairs: Pairs, threshold: float, n_predicted: int, n_reference: int) -> Ints:
-    """Positions of the predictions matched when as many pairs as possible with this IoU are made, each box once.
+    """Return the positions of the matched predictions when as many pairs as possible have this IoU, each box used once.
 
-    How many are matched in an image and label does not depend on any order; which ones may.
+    The number matched in an image and label depends on no order, but the choice of predictions may.
 
     >>> pairs = Pairs(np.array([0, 0, 1]), np.array([0, 1, 0]), np.array([0.9, 0.6, 0.7]))
     >>> best_assignment(pairs, 0.6, 2, 2).tolist(), best_assignment(pairs, 0.65, 2, 2).tolist()
@@ -246,7 +249,7 @@ def best_assignment(pairs: Pairs, threshold: float, n_predicted: int, n_referenc
 
 
 def _augment(newcomer: int, options: dict[int, list[int]], matched: dict[int, int], matched_by: dict[int, int]) -> None:
-    """Find the newcomer a reference, moving others to their alternatives where that helps (breadth first)."""
+    """Find a reference for the newcomer, moving others to their alternatives where that helps (breadth first)."""
     asked_by: dict[int, int] = {}  # reference to the prediction that asked for it
     queue = [newcomer]
     for predicted in queue:

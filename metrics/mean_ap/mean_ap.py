@@ -1,7 +1,7 @@
 """The `evaluate` metric MeanAP: see scoring.py for the rules. Needs `datasets`, `evaluate`, `numpy`.
 
-`evaluate` finds out what to copy by reading this file line by line: keep each import statement on one line, and
-import something of each sibling here, since it does not look into the siblings.
+`evaluate` finds out what to copy by reading this file line by line, so keep each import statement on one line. It
+does not read the sibling modules, so import something from each of them here.
 """
 
 import json
@@ -48,9 +48,9 @@ _CITATION = """\
 
 
 class MeanAP(evaluate.Metric):
-    """COCO's average precision and recall of boxes or masks, and F1 that needs no confidences.
+    """COCO's average precision and recall of boxes or masks, and an F1 that needs no confidences.
 
-    A batch is checked and flattened when it is added, and stored as one row.
+    A batch is checked and flattened when you add it, and stored as one row.
     """
 
     _images = 0
@@ -83,7 +83,7 @@ class MeanAP(evaluate.Metric):
         if not len(expected):
             super().add_batch(predictions=[], references=[], **kwargs)
             return
-        # The kinds by which all images can be scored; where they lack either, reading them tells what is missing.
+        # The kinds by which all images can be scored. If both are missing, reading reports the missing field.
         image_dicts = [raw for raw in (*answers, *expected) if isinstance(raw, Mapping)]
         kinds: list[IouType] = [kind for kind, field in _FIELDS.items() if all(field in raw for raw in image_dicts)]
         kinds = kinds or (["segm"] if any("masks" in raw for raw in image_dicts) else ["bbox"])
@@ -129,7 +129,7 @@ _ARRAYS = ("counts", "failed", "boxes", "scores", "label")
 
 
 def packed(columns: Mapping[IouType, Column]) -> bytes:
-    """The texts, as JSON, and then each array, in the .npy format.
+    """Pack the texts as JSON, followed by each array in the .npy format.
 
     >>> column = Column(np.array([1]), np.array([False]), np.ones((1, 4)), None, None, np.array([0]), ["cup"])
     >>> copy = unpacked(packed({"bbox": column}))["bbox"]
@@ -149,7 +149,7 @@ def packed(columns: Mapping[IouType, Column]) -> bytes:
 
 
 def unpacked(data: bytes) -> dict[IouType, Column]:
-    """The packed texts and arrays."""
+    """Return the packed texts and arrays."""
     file = BytesIO(data)
     columns = json.loads(np.load(file, allow_pickle=False).tobytes())
     nothing = dict.fromkeys(_ARRAYS)

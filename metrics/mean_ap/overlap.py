@@ -1,6 +1,6 @@
 """Intersection over union of all pairs of predictions and references that share a group (image, or image and label).
 
-Equal to pycocotools in each bit: a box is taken as its corner and its extent, as COCO files hold it.
+Equals pycocotools in each bit: a box is handled as its corner and its extent, as in COCO files.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ class Pairs(NamedTuple):
     iou: Floats
 
     def only(self, is_kept: Bools) -> Pairs:
-        """The pairs where `is_kept` (n,) is true."""
+        """Return the pairs where `is_kept` (n,) is true."""
         return Pairs(self.predicted[is_kept], self.reference[is_kept], self.iou[is_kept])
 
 
 class Shapes:
-    """Both sides' boxes or masks, and their areas in pixels. Raises ValueError where masks of an image differ in size.
+    """Both sides' boxes or masks, and their areas in pixels. Raises ValueError if masks of an image differ in size.
 
-    `rounding="float32"` takes boxes as torchmetrics does: corners in single precision, and the extent as their
+    `rounding="float32"` handles boxes as torchmetrics does: corners in single precision, and the extent as their
     difference in single precision.
 
     >>> from .inputs import read_examples
@@ -63,10 +63,10 @@ class Shapes:
     def overlaps(
         self, predicted: Ints, predicted_group: Ints, reference: Ints, reference_group: Ints, minimum: float
     ) -> Pairs:
-        """All pairs of one group with an IoU of at least `minimum` (> 0).
+        """Return all pairs of one group with an IoU of at least `minimum` (> 0).
 
-        `predicted` and `reference` are positions in an order that sorts their group ids; the positions in the
-        result count along these two arrays.
+        `predicted` and `reference` are positions in an order that sorts their group ids; the positions in the result
+        count along these two arrays.
         """
         lo, hi = (np.searchsorted(reference_group, predicted_group, side) for side in ("left", "right"))
         pairs = [Pairs(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))]
@@ -86,7 +86,7 @@ class Shapes:
 
 
 def extents(boxes: Floats, rounding: str = "none") -> Floats:
-    """(n, 4) corners x0, y0, x1, y1 to x, y, width, height, in pixels.
+    """Convert (n, 4) corners x0, y0, x1, y1 to x, y, width, height, in pixels.
 
     >>> extents(np.array([[1.0, 2.0, 4.0, 8.0]])).tolist()
     [[1.0, 2.0, 3.0, 6.0]]
@@ -96,7 +96,7 @@ def extents(boxes: Floats, rounding: str = "none") -> Floats:
 
 
 class _Boxes:
-    """Boxes (n, 4) of x, y, width, height: their edges and areas (n,), each of which is gathered for many pairs."""
+    """Edges and areas (n,) of boxes (n, 4) x, y, width, height; each array is gathered for many pairs."""
 
     def __init__(self, boxes: Floats) -> None:
         self.left, self.top, width, height = np.ascontiguousarray(boxes.T)
@@ -104,7 +104,7 @@ class _Boxes:
 
 
 def _touching_pairs(boxes: tuple[_Boxes, _Boxes], first: Ints, second: Ints) -> tuple[Ints, Floats]:
-    """Which of these pairs of boxes have an area in common, and their IoU."""
+    """Return which of these pairs of boxes have an area in common, and their IoU."""
     a, b = boxes
     width = np.minimum(a.right[first], b.right[second]) - np.maximum(a.left[first], b.left[second])
     touching = np.flatnonzero(width > 0)  # few are left
@@ -127,7 +127,7 @@ def _parts(counts: Ints) -> Iterator[slice]:
 
 
 def _mask_iou(masks: tuple[list[dict[str, object]], list[dict[str, object]]], first: Ints, second: Ints) -> Floats:
-    """IoU of pairs of masks; pycocotools is asked once per prediction."""
+    """Return the IoU of pairs of masks, with one call of pycocotools per prediction."""
     from pycocotools import mask  # boxes do without pycocotools
 
     iou = np.zeros(len(first))

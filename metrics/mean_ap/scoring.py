@@ -1,7 +1,7 @@
-"""Mean average precision of boxes or masks, with COCO's rules, and figures that do not depend on any order.
+"""Mean average precision of boxes or masks with COCO's rules, and scores that do not depend on any order.
 
 The task is phrase grounding (BARISTA, arXiv 2605.12074, section A.2.1): find all instances of a phrase in an image.
-The twelve statistics are those of pycocotools without crowd regions. Boxes are (x0, y0, x1, y1) in pixels.
+The twelve statistics are computed as in pycocotools, without crowd regions. Boxes are (x0, y0, x1, y1) in pixels.
 Needs numpy; masks need pycocotools.
 """
 
@@ -32,13 +32,13 @@ class Evaluated:
 
     I images, K labels, T = 10 IoU thresholds.
 
-    * `matches`: for the twelve statistics; `overall`: these counted over all images as given.
+    * `matches`: for the twelve statistics; `overall`: these, counted over all images as given.
     * `hits`: (T, I) and `label_hits`: (T, K) predictions matched one to one, as many as possible at the threshold.
     * `n_predicted`, `n_reference`: (I,); `label_predicted`, `label_reference`: (K,).
-    * `best_iou`: (I,) mean over the image's predictions of the IoU with the reference that they fit best, 0 if
-      either side is empty.
-    * `labels`: K names; `failed`: (I,) images without a usable answer; `constant_scores`: all scores are equal, so
-      that the order of the images decides.
+    * `best_iou`: (I,) the mean over the image's predictions of their IoU with the best-fitting reference, 0 if either
+      side is empty.
+    * `labels`: K names; `failed`: (I,) True for images without a usable answer; `constant_scores`: all scores are
+      equal, so the order of the images decides.
     """
 
     matches: Matches
@@ -67,7 +67,7 @@ def evaluate_images(
 
 
 def evaluate_examples(examples: Examples, rounding: Rounding = "none") -> Evaluated:
-    """Compare all images once, from what `read_examples` gives."""
+    """Compare all images once, from the result of `read_examples`."""
     if rounding not in ("none", "float32"):
         raise ValueError(f"rounding is {rounding!r}; give 'none' or 'float32'")
     shapes = Shapes(examples)
@@ -95,7 +95,7 @@ def evaluate_examples(examples: Examples, rounding: Rounding = "none") -> Evalua
 
 
 def match_rounded(examples: Examples) -> Matches:
-    """COCO's matching with the numbers that torchmetrics hands to pycocotools, in single precision."""
+    """Match as COCO does, with the single-precision numbers that torchmetrics passes to pycocotools."""
     predicted = examples.predicted
     scores = predicted.scores.astype(np.float32).astype(np.float64)
     rounded = ImageInstances(predicted.image, predicted.label, predicted.boxes, scores, predicted.masks)
@@ -105,7 +105,7 @@ def match_rounded(examples: Examples) -> Matches:
 
 
 def _count_hits(examples: Examples, grouped: Grouped) -> tuple[Ints, Ints]:
-    """(T, n_images), (T, n_labels) predictions matched one to one."""
+    """Return (T, n_images) and (T, n_labels) predictions matched one to one."""
     image = examples.predicted.image[grouped.predicted]
     label = examples.predicted.label[grouped.predicted]
     sizes = len(grouped.predicted), len(grouped.reference)
@@ -122,7 +122,7 @@ def _count_hits(examples: Examples, grouped: Grouped) -> tuple[Ints, Ints]:
 
 
 def _best_iou(examples: Examples, shapes: Shapes) -> Floats:
-    """(n_images,) mean over the predictions of the highest IoU with any reference of the image, whatever its label."""
+    """Return (n_images,) the mean over predictions of the highest IoU with a reference of the image, of any label."""
     predicted, reference = examples.predicted.image, examples.reference.image
     everything = np.arange(len(predicted)), predicted, np.arange(len(reference)), reference
     pairs = shapes.overlaps(*everything, minimum=np.nextafter(0, 1))
@@ -141,28 +141,29 @@ def mean_ap(
     iou_type: IouType = "bbox",
     rounding: Rounding = "none",
 ) -> dict[str, Any]:
-    """Score all images; `predictions[i]` answers `references[i]`, None says that there is no usable answer.
+    """Score all images. `predictions[i]` answers `references[i]`; None means that there is no usable answer.
 
-    An image is a dict: `boxes`, (n, 4) x0, y0, x1, y1 in pixels, lists, numpy or torch; `labels` (optional on both
-    sides together), one category per box, or one for all, str or int (compared as strings); `scores` of predictions
-    (optional): without them all are 1. With `iou_type="segm"` give `masks`, COCO run-length encodings, for `boxes`.
-    `rounding="float32"` computes in the single precision of torchmetrics, see README.md.
+    An image is a dict: `boxes`, (n, 4) x0, y0, x1, y1 in pixels, lists, numpy or torch; `labels` (optional, but only
+    on both sides together), one category per box, or one for all, str or int (compared as strings); `scores` of
+    predictions (optional, default 1 for all). With `iou_type="segm"` give `masks`, COCO run-length encodings,
+    instead of `boxes`. `rounding="float32"` computes in the single precision of torchmetrics, see README.md.
 
     Returned:
     * `map`, `map_50`, `map_75`, `map_small`, `map_medium`, `map_large`, `mar_1`, `mar_10`, `mar_100`, `mar_small`,
-      `mar_medium`, `mar_large`: COCO's twelve statistics, 0 to 1, -1 where there is no reference. Equal scores are
-      ranked in the order of the images as given, then of the predictions.
+      `mar_medium`, `mar_large`: COCO's twelve statistics, 0 to 1, -1 without a reference. Equal scores are ranked in
+      the order of the images as given, then of the predictions.
     * `f1@50`, `f1@[.5:.95]`, `precision@50`, `recall@50`: boxes matched one to one, as many as possible per image
       and label at each IoU threshold, counts pooled over all images. They depend on no order and on no score.
     * `mean_best_iou`: mean over images of Evaluated.best_iou.
-    * `per_category`: per label `ap`, `ap_50`, `ap_75`, `ar_100` (None without a reference), `f1@50`,
-      `f1@[.5:.95]`, n_predicted, support (references).
-    * `constant_scores`: whether all scores are equal (see `tie_spread`).
-    * `n`, `n_failed`, `coverage`: images, those without an answer, the fraction of those with one; `n_predicted`,
-      `n_reference`: boxes or masks.
+    * `per_category`: per label `ap`, `ap_50`, `ap_75`, `ar_100` (None without a reference), `f1@50`, `f1@[.5:.95]`,
+      n_predicted, support (references).
+    * `constant_scores`: True if all scores are equal (see `tie_spread`).
+    * `n`, `n_failed`, `coverage`: the number of images, the number without a usable answer, and the fraction with a
+      usable answer.
+    * `n_predicted`, `n_reference`: the numbers of boxes or masks.
 
-    A failed image counts as one without predictions: its references stay. Raises ValueError for no images, unequal
-    lengths and bad numbers, TypeError for wrong types, naming the image and the field.
+    A failed image counts as an image without predictions: its references stay. Raises ValueError for no images,
+    unequal lengths and bad numbers, and TypeError for wrong types; the message names the image and the field.
 
     >>> cups = {"boxes": [[10, 10, 50, 50], [60, 10, 100, 50]], "labels": "cup"}
     >>> result = mean_ap([{"boxes": [[10, 10, 50, 46]], "labels": "cup"}, None], [cups, cups])
@@ -175,16 +176,16 @@ def mean_ap(
 
 
 def summarise(evaluated: Evaluated) -> dict[str, Any]:
-    """The result of `mean_ap` from images that are compared already."""
+    """Return the result of `mean_ap` from images that are already compared."""
     values = {name: float(value[0]) for name, value in figures(evaluated).items()}
     return {**{name: -1.0 if np.isnan(value) else value for name, value in values.items()}, **tables(evaluated)}
 
 
 def figures(evaluated: Evaluated, weights: Floats | None = None) -> dict[str, Floats]:
-    """(D,) a figure: those of `mean_ap` that are no tables, of D draws of images; NaN where a draw has no reference.
+    """Return (D,) scores of `mean_ap`, without its tables, of D draws of images; NaN where a draw has no reference.
 
-    Mean average precision is no sum over images: the same matches are counted anew for each draw, images in their
-    order; the others depend on no order.
+    Mean average precision is no sum over images: each draw counts the same matches again, with images in their order.
+    The other scores depend on no order.
 
     Args:
         evaluated: I images.
@@ -203,7 +204,7 @@ def figures(evaluated: Evaluated, weights: Floats | None = None) -> dict[str, Fl
 
     n, failed = total(np.ones(len(evaluated.failed))), total(evaluated.failed)
     hits, predicted, reference = total(evaluated.hits), total(evaluated.n_predicted), total(evaluated.n_reference)
-    # Nothing to find and nothing found is perfect only if somebody looked.
+    # With nothing to find, finding nothing is perfect only if there is an answer.
     looked = np.where(failed < n, 1.0, np.where(n > 0, 0.0, np.nan))
     f1 = looked * _f1(hits, predicted, reference)
     return {
@@ -218,7 +219,7 @@ def figures(evaluated: Evaluated, weights: Floats | None = None) -> dict[str, Fl
 
 
 def tables(evaluated: Evaluated) -> dict[str, Any]:
-    """The tables of `mean_ap` beside the figures."""
+    """Return the tables of `mean_ap`."""
     return {
         "per_category": _per_category(evaluated),
         "constant_scores": evaluated.constant_scores,
@@ -234,7 +235,7 @@ def _fraction(part: NDArray[Any], whole: NDArray[Any], nothing: float | Bools) -
 
 
 def _f1(hits: NDArray[Any], predicted: NDArray[Any], reference: NDArray[Any]) -> Floats:
-    """2 hits / (predicted + references). Nothing to find and nothing found is perfect (1)."""
+    """Return 2 hits / (predicted + references). With nothing to find and nothing found, the result is perfect (1)."""
     return _fraction(2.0 * hits, predicted + reference, 1.0)
 
 
@@ -264,18 +265,19 @@ _PRECISIONS = STATISTICS[:6]
 
 
 def spread_of(evaluated: Evaluated, *, orders: int = 100, seed: int = 0) -> dict[str, Any]:
-    """How much the average precisions owe to the order of the images.
+    """Measure how much the average precisions depend on the order of the images.
 
-    COCO ranks predictions of equal score in the order of the images. Without confidences all scores are equal, and
-    the order, which says nothing about the model, decides. Returned per precision (`map`, `map_50`, ...):
+    COCO ranks predictions of equal score in the order of the images. Without confidences all scores are equal, so
+    this order decides, although it has nothing to do with the model. Returned per precision (`map`, `map_50`, ...):
 
-    * `canonical`: images in the order given, the published figure;
-    * `min`, `mean`, `max` over `orders` random orders of the images drawn with `seed`, or over all orders where
-      these are no more than `orders`; `min` and `max` take in the canonical order;
-    * `lower`, `upper`: bounds that hold for every order, reached or not: wrong predictions before right ones of the
-      same score, at each threshold for itself, and the other way round.
+    * `canonical`: images in the order given, the published score;
+    * `min`, `mean`, `max` over `orders` random orders of the images drawn with `seed`, or over all orders if there
+      are no more than `orders`; `min` and `max` include the canonical order;
+    * `lower`, `upper`: bounds for every order, which may not be reached: wrong predictions before right predictions
+      of the same score, separately at each threshold, and the reverse.
 
-    And `orders`: how many were computed; `exhaustive`: whether these are all. Raises ValueError if orders < 1.
+    Also returned: `orders`, the number of orders computed, and `exhaustive`, True if these are all. Raises
+    ValueError if orders < 1.
 
     >>> good = {"boxes": [[0, 0, 9, 9]]}
     >>> spread = spread_of(evaluate_images([{"boxes": [[50, 50, 59, 59]]}, good], [good, good]))

@@ -18,7 +18,7 @@ Bools = NDArray[np.bool_]
 
 
 def sortable(codes: Ints, count: int) -> NDArray[np.integer[Any]]:
-    """Codes below `count` as numpy sorts them fastest: up to 16 bits, by radix.
+    """Return codes below `count` in the type that numpy sorts fastest: up to 16 bits, by radix.
 
     >>> sortable(np.array([2**15]), 2**15 + 1).tolist()
     [32768]
@@ -27,7 +27,10 @@ def sortable(codes: Ints, count: int) -> NDArray[np.integer[Any]]:
 
 
 def as_numbers(raw: object, name: str, where: str) -> Floats:
-    """A float64 array from a list, a numpy array or a tensor. Raises TypeError or ValueError unless all are finite."""
+    """Return a float64 array from a list, a numpy array or a tensor.
+
+    Raises TypeError or ValueError unless all are finite.
+    """
     try:
         values = np.asarray(raw)
     except (TypeError, ValueError, RuntimeError) as error:  # ragged lists, tensors that need a gradient
@@ -41,7 +44,7 @@ def as_numbers(raw: object, name: str, where: str) -> Floats:
 
 
 def as_rle(raw: object, where: str) -> dict[str, Any]:
-    """An encoding in COCO's text form, whose runs fill the mask. Raises TypeError or ValueError.
+    """Return an encoding in COCO's text form whose runs fill the mask. Raises TypeError or ValueError.
 
     >>> as_rle({"size": [2, 3], "counts": b"132"}, "masks[0]")
     {'size': [2, 3], 'counts': '132'}
@@ -73,10 +76,10 @@ def as_rle(raw: object, where: str) -> dict[str, Any]:
 
 
 def runs_of(text: bytes) -> Ints | None:
-    """The runs of COCO's text form, None if it is none.
+    """Return the runs of COCO's text form, None if the text is invalid.
 
-    Each number is written in groups of 5 bits, the lowest first, a character (from "0") each, with 32 added where
-    more follow; from the fourth on it is the difference to the run before the last.
+    Each number is written in groups of 5 bits, the lowest first, one character (from "0") per group, with 32 added
+    if more groups follow. From the fourth number on, it is the difference to the second-last run.
 
     >>> runs = runs_of(b"132N")
     >>> runs.tolist()
@@ -99,6 +102,6 @@ def runs_of(text: bytes) -> Ints | None:
 
 
 def shortened(raw: object) -> str:
-    """A value and its type for a message."""
+    """Return a value and its type for a message."""
     text = repr(raw)
     return f"{text if len(text) <= 80 else text[:77] + '...'} ({type(raw).__name__})"

@@ -1,12 +1,12 @@
 """COCO's statistics of many draws of images at once, from images that are matched once.
 
-`accumulate` takes one list of images; a bootstrap or a permutation test wants thousands. Here every step is done for
-all draws together, label by label, and only what differs is computed:
+`accumulate` takes one list of images, but a bootstrap or a permutation test needs thousands. Here every step handles
+all draws together, label by label, and computes only the differences:
 
 * Predictions are summed up, not sorted: a draw changes how often each counts, never the order of their images.
-* Interpolated precision is the highest one from a place on, and precision rises along a run of right predictions and
-  falls along wrong ones. So a prediction that is taken w times is looked at once, at its last copy. Only where an
-  image has several predictions of one score, right and wrong ones, its copies are gone through one by one.
+* Interpolated precision at a place is the highest precision from there on. Precision rises along a run of right
+  predictions and falls along wrong predictions. So a prediction that is taken w times is examined once, at its last
+  copy. Only if an image has several predictions of one score, right and wrong, are its copies examined one by one.
 * Area ranges and thresholds at which the same predictions are right share one row.
 """
 
@@ -28,14 +28,14 @@ _BEST = (1, 10)
 
 
 def weighted_statistics(matches: Matches, weights: Ints | Floats) -> Floats:
-    """(D, 12) STATISTICS of D draws of images, -1 where a draw has no reference for one.
+    """Return (D, 12) STATISTICS of D draws of images, -1 where a draw has no reference for a statistic.
 
     Args:
         matches: of I images.
-        weights: (D, I) how often each draw takes each image, whole numbers of 0 and more.
+        weights: (D, I) how often each draw takes each image, integers from 0.
 
-    Each row is what `statistics(accumulate(matches, select(matches, images)))` gives for the list in which every
-    image stands in its own place, as often in a row as it is taken, but for the rounding of sums.
+    Each row equals `statistics(accumulate(matches, select(matches, images)))`, except for the rounding of sums.
+    There `images` lists the images in order and repeats each one as often as it is taken.
 
     >>> from .scoring import evaluate_images
     >>> good, bad = {"boxes": [[0, 0, 9, 9]]}, {"boxes": [[50, 50, 59, 59]]}
@@ -76,7 +76,7 @@ class _Label:
 def _means(
     parts: Sequence[tuple[_Label, _Plan | None]], by_image: Floats, recalls: Floats, scratch: _Scratch
 ) -> Floats:
-    """(12, D) the STATISTICS of (I, D) weights: means over the labels of which a draw has a reference."""
+    """Return (12, D) the STATISTICS of (D) draws by (I, D) weights: means over labels with a reference in the draw."""
     sums, counts = np.zeros((2, len(STATISTICS), by_image.shape[1]))
     area_of = _AREA_OF[_PRECISIONS:]
     for label, plan in parts:
@@ -114,9 +114,11 @@ def _labels(matches: Matches) -> Iterator[_Label]:
 class _Plan:
     """The sums to make for one label: S places, U rows of right predictions and V of counted ones.
 
-    `image` (S,); `copy` (S,) which of an image's copies the place is, -1 for all of them together; `right` (U, S) and
-    `counted` (V, S) how many predictions of each kind the place holds; `counted_of` (U,); `area_of` (U,), whose
-    references count; `times` (6, U) how often each of the first six STATISTICS takes the row.
+    * `image` (S,); `copy` (S,): which of an image's copies the place is, -1 for all copies together.
+    * `right` (U, S) and `counted` (V, S): how many predictions of each kind the place holds.
+    * `counted_of` (U,): the row of counted predictions of each row of right predictions.
+    * `area_of` (U,): the area range whose references count.
+    * `times` (6, U): how often each of the first six STATISTICS takes the row.
     """
 
     image: Ints
@@ -128,7 +130,7 @@ class _Plan:
     times: Floats
 
     def taken(self, by_image: Floats) -> Floats:
-        """(S, D) how often each draw takes each place."""
+        """Return (S, D) how often each draw takes each place."""
         taken = by_image[self.image]
         single = self.copy >= 0
         taken[single] = taken[single] > self.copy[single, None]
@@ -136,7 +138,7 @@ class _Plan:
 
 
 def _plan(label: _Label, most: Ints) -> _Plan | None:
-    """None where no prediction of a label is right at any threshold: its precision is 0 then."""
+    """Return the plan of a label; None if no prediction is right at any threshold, so that its precision is 0."""
     rows: dict[tuple[bytes, bytes, bytes], int] = {}
     kinds: list[tuple[int, int]] = []
     takers = []  # (one of the first six STATISTICS, a row that it is a mean over)
@@ -170,10 +172,10 @@ def _plan(label: _Label, most: Ints) -> _Plan | None:
 
 
 def _places(label: _Label, right: Bools, counted: Bools, most: Ints) -> tuple[Ints, Ints, Ints]:
-    """The position of each (prediction, copy) and its prediction; and, by position, which copy it is.
+    """Return the position of each (prediction, copy) and its prediction; and, by position, which copy it is.
 
-    Predictions of one image and one score stand together, and an image that is taken twice brings them twice over.
-    Where they are all right or all wrong in every row, they are one position, whatever the number of copies.
+    Predictions of one image and one score are neighbours, and an image that is taken twice repeats all of them. If they
+    are all right or all wrong in every row, they share one position, however many copies there are.
     """
     is_new = (np.diff(label.block, prepend=-1) != 0) | (np.diff(label.image, prepend=-1) != 0)
     group = np.cumsum(is_new) - 1
@@ -204,7 +206,7 @@ class _Scratch:
 
 
 def _interpolated(plan: _Plan, taken: Floats, support: Floats, recalls: Floats, scratch: _Scratch) -> Floats:
-    """(U, D) mean over the recalls of the best precision at that recall or any higher one, 0 where it is not reached.
+    """Return (U, D) the mean over the recalls of the best precision at that recall or higher, 0 if it is not reached.
 
     `taken` (S, D) is how often each draw takes each position.
     """
@@ -230,7 +232,7 @@ def _interpolated(plan: _Plan, taken: Floats, support: Floats, recalls: Floats, 
 
 
 def _summed(taken: Floats, weights: Floats, places: Ints, out: Floats) -> Floats:
-    """(n, D) how many predictions stand at each of some places or before it, of those that `weights` (S,) counts."""
+    """Return (n, D) the number of predictions up to and including each place, counting those with `weights` (S,)."""
     np.take(taken, places, axis=0, out=out, mode="clip")
     if (weights[places] != 1).any():
         out *= weights[places, None]
@@ -251,7 +253,7 @@ class _Reached:
         self._start = start[code].astype(np.float64)
 
     def by(self, hits: Floats, index: Ints) -> Floats:
-        """(S, D) how many recalls `hits` (S, D) right predictions reach; written into `hits`."""
+        """Return (S, D) the number of recalls that `hits` (S, D) right predictions reach; written into `hits`."""
         hits += self._start
         np.copyto(index, hits, casting="unsafe")
         return np.take(self._table, index, out=hits, mode="clip")

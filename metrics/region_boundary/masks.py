@@ -46,7 +46,7 @@ class PixelMask:
 
     @cached_property
     def box(self) -> Window | None:
-        """The tight box around the foreground, None where there is none."""
+        """Return the tight box around the foreground, None without foreground."""
         if self.pixels.flags.f_contiguous:  # along memory first: many times faster
             flipped = _tight_box(self.pixels.T)
             return flipped and Window(flipped.x0, flipped.y0, flipped.x1, flipped.y1)
@@ -54,16 +54,16 @@ class PixelMask:
 
     @cached_property
     def area(self) -> int:
-        """The number of foreground pixels."""
+        """Return the number of foreground pixels."""
         return int(np.count_nonzero(self.window(self.box))) if self.box else 0
 
     def window(self, window: Window) -> Bools:
-        """The pixels of a window, shape (rows, columns)."""
+        """Return the pixels of a window, shape (rows, columns)."""
         return self.pixels[window.y0 : window.y1, window.x0 : window.x1]
 
     @cached_property
     def rle(self) -> dict[str, Any]:
-        """The mask as compressed COCO run lengths: size, and counts as bytes."""
+        """Return the mask as compressed COCO run lengths: size, and counts as bytes."""
         encoded: dict[str, Any] = coco_mask.encode(np.asfortranarray(self.pixels, dtype=np.uint8))
         return encoded
 
@@ -91,7 +91,7 @@ class RunMask:
 
     @cached_property
     def _foreground(self) -> tuple[Ints, Ints]:
-        """The starts and stops of the runs of foreground, in pixels down the columns; empty runs left out."""
+        """Return the starts and stops of the runs of foreground, in pixels down the columns, without empty runs."""
         stops = self.ends[1::2]
         starts = self.ends[0::2][: stops.size]
         is_filled = stops > starts
@@ -99,23 +99,23 @@ class RunMask:
 
     @cached_property
     def box(self) -> Window | None:
-        """The tight box around the foreground, None where there is none."""
+        """Return the tight box around the foreground, None without foreground."""
         height = self.size[0]
         starts, stops = self._foreground
         if not starts.size:
             return None
         (x0, x1), last = (int(starts[0]) // height, int(stops[-1] - 1) // height + 1), stops - 1
-        if (starts // height != last // height).any():  # a run that goes on in the next column spans the height
+        if (starts // height != last // height).any():  # a run that continues in the next column spans the height
             return Window(0, x0, height, x1)
         return Window(int((starts % height).min()), x0, int((last % height).max()) + 1, x1)
 
     @cached_property
     def area(self) -> int:
-        """The number of foreground pixels."""
+        """Return the number of foreground pixels."""
         return int(coco_mask.area(self.rle))
 
     def window(self, window: Window) -> Bools:
-        """The pixels of a window, shape (rows, columns); only its columns are decoded."""
+        """Return the pixels of a window, shape (rows, columns); only its columns are decoded."""
         height = self.size[0]
         low, high = window.x0 * height, window.x1 * height
         lengths = np.diff(self.ends.clip(low, high), prepend=low)
@@ -127,9 +127,9 @@ Mask = PixelMask | RunMask
 
 
 def as_masks(raws: Sequence[RawMask], where: Sequence[str]) -> list[Mask]:
-    """Masks out of array-likes of shape (height, width), not 0 is foreground, or out of COCO RLE dicts, read together.
+    """Read masks together: arrays of shape (height, width), where not 0 is foreground, or COCO RLE dicts.
 
-    Raises TypeError or ValueError; the message starts with what `where` says of the mask.
+    Raises TypeError or ValueError; the message starts with the mask's entry in `where`.
 
     >>> array, runs = as_masks([[[0, 1, 1], [0, 0, 0]], {"size": [2, 3], "counts": [2, 1, 1, 1, 1]}], ["a", "b"])
     >>> array.box, runs.area
@@ -192,7 +192,7 @@ def _size(raw: Mapping[str, Any], where: str) -> list[int]:
 
 
 def _string(text: str | bytes, where: str) -> bytes:
-    """The counts as bytes. pycocotools writes six bits a byte, from 48 on; bit 5 says that the value goes on."""
+    """Return the counts as bytes. pycocotools writes six bits per byte, from 48 on; bit 5 marks a continued value."""
     raw = text.encode("utf-8") if isinstance(text, str) else text
     if not raw or raw.translate(None, _SYMBOLS) or raw[-1] >= 80:
         raise ValueError(f"{where}: counts is not a compressed COCO RLE string; give it as pycocotools made it")
@@ -200,10 +200,11 @@ def _string(text: str | bytes, where: str) -> bytes:
 
 
 def parse_counts(strings: Sequence[bytes]) -> list[Ints]:
-    """The run lengths that compressed COCO RLE strings stand for; all strings are read in one go.
+    """Return the run lengths of compressed COCO RLE strings; all strings are read in one pass.
 
-    The format: little-endian groups of five bits, bit 5 set where a value goes on, two's complement; from the
-    fourth run on, the difference to the run two before. Broken strings may give negative runs, or too long ones.
+    The format: little-endian groups of five bits, bit 5 set if the value continues, two's complement; from the
+    fourth run on, the difference to the run two before. Broken strings may give negative runs or runs that are too
+    long.
 
     >>> [runs.tolist() for runs in parse_counts([b"30258", b"d0"])]
     [[3, 0, 2, 5, 10], [20]]

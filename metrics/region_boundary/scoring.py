@@ -26,7 +26,7 @@ RawSequence = Sequence[RawMask | None]
 
 
 def region_j(prediction: RawMask, reference: RawMask) -> float:
-    """The region similarity J of two masks of the same size; 1 where both are empty.
+    """Return the region similarity J of two masks of the same size; 1 if both are empty.
 
     Masks: arrays or CPU tensors of shape (height, width), booleans or integers, not 0 is foreground; or COCO RLE
     dicts. Raises TypeError or ValueError for anything else.
@@ -40,10 +40,11 @@ def region_j(prediction: RawMask, reference: RawMask) -> float:
 
 
 def boundary_f(prediction: RawMask, reference: RawMask, tolerance: float = TOLERANCE) -> float:
-    """The contour accuracy F of two masks of the same size, see `region_j` for their forms.
+    """Return the contour accuracy F of two masks of the same size; see `region_j` for their forms.
 
-    `tolerance` below 1 is a fraction of the image diagonal (rounded up to whole pixels), from 1 on it is in pixels.
-    Two masks without a contour (empty, or the whole image) score 1, one with and one without score 0.
+    `tolerance` below 1 is a fraction of the image diagonal (rounded up to integer pixels); from 1 on it is in
+    pixels. Two masks without a contour (empty, or the full image) score 1. If only one mask has a contour, they
+    score 0.
 
     >>> square, moved = np.zeros((50, 50), bool), np.zeros((50, 50), bool)
     >>> square[10:20, 10:20] = moved[10:20, 12:22] = True
@@ -55,7 +56,7 @@ def boundary_f(prediction: RawMask, reference: RawMask, tolerance: float = TOLER
 
 
 def track_j(prediction: RawSequence, reference: RawSequence) -> list[float]:
-    """J of each frame of a track, 0 where the prediction is None. Faster than `region_j` for many run lengths.
+    """Return J of each frame of a track, 0 where the prediction is None. Faster than `region_j` for many run lengths.
 
     >>> track_j([[[1, 1, 0]], None], [[[0, 1, 0]], [[0, 0, 0]]])
     [0.5, 0.0]
@@ -66,7 +67,7 @@ def track_j(prediction: RawSequence, reference: RawSequence) -> list[float]:
 
 
 def bound_pixels(size: tuple[int, int], tolerance: float = TOLERANCE) -> int:
-    """The radius in pixels within which contours match, for an image of (height, width).
+    """Return the radius in pixels within which contours match, for an image of (height, width).
 
     >>> bound_pixels((1080, 1920)), bound_pixels((480, 854)), bound_pixels((480, 854), 3)
     (18, 8, 3)
@@ -130,11 +131,11 @@ def _boundary_f(prediction: Mask, reference: Mask, radius: int) -> float:
 
 
 def _window_around(prediction: Mask, reference: Mask) -> Window | None:
-    """Both boxes and one pixel around them: a contour pixel may lie above or left of its object.
+    """Return both boxes with a margin of one pixel: a contour pixel may lie above or left of its object.
 
-    The radius need not be added, since contour pixels are only looked for at and from contour pixels. The image's
-    last row and column have a rule of their own in `_contour`, which a window that ends before them never meets:
-    its last row and column are background.
+    The margin need not include the radius, since contour pixels are searched only from other contour pixels. `_contour`
+    has a special rule for the image's last row and column. A window that ends before them is not affected: its last row
+    and column are background.
     """
     boxes = [box for box in (prediction.box, reference.box) if box is not None]
     if not boxes:
@@ -146,7 +147,7 @@ def _window_around(prediction: Mask, reference: Mask) -> Window | None:
 
 
 def _contour(mask: Bools) -> Bools:
-    """Pixels that differ from the one right, below, or right below of them (DAVIS' seg2bmap at the same size)."""
+    """Return the pixels that differ from the pixel right, below, or right below (DAVIS' seg2bmap at the same size)."""
     contour = np.zeros(mask.shape, bool)
     right, down = mask[:, :-1] ^ mask[:, 1:], mask[:-1] ^ mask[1:]
     contour[:-1, :-1] = right[:-1] | right[1:] | down[:, :-1]
@@ -156,9 +157,11 @@ def _contour(mask: Bools) -> Bools:
 
 
 def _keys(contour: Bools, radius: int) -> Ints:
-    """Each pixel as one ascending number, row * (width + radius) + column: a stretch of a row is a range of them.
+    """Return each pixel as one ascending number, row * (width + radius) + column.
 
-    With `radius` numbers left out between rows, a stretch that leaves the image to the side meets no other row.
+    Part of a row is a range of numbers.
+
+    `radius` numbers are left out between rows, so a range that leaves the image at the side meets no other row.
     """
     width = contour.shape[1]
     flat = np.flatnonzero(contour).astype(np.int64)
@@ -167,7 +170,7 @@ def _keys(contour: Bools, radius: int) -> Ints:
 
 
 def _count_near(points: Ints, targets: Ints, contour: Bools, radius: int) -> int:
-    """How many of `points` have one of `targets` within `radius` (Euclidean); `contour` is the image of `targets`."""
+    """Count the `points` with a pixel of `targets` within `radius` (Euclidean); `contour` is the image of `targets`."""
     stride = contour.shape[1] + radius
     if points.size > contour.size // 16:
         # A contour that dense is noise: dilating the whole image beats looking so many points up row by row.
@@ -184,7 +187,7 @@ def _count_near(points: Ints, targets: Ints, contour: Bools, radius: int) -> int
 
 
 def _dilated(contour: Bools, radius: int) -> Bools:
-    """The pixels that have a contour pixel within `radius`, by the distance to the next one in each row."""
+    """Return the pixels with a contour pixel within `radius`, by the distance to the next contour pixel in each row."""
     height, width = contour.shape
     columns = np.arange(width, dtype=np.int32)
     beyond = np.int32(2 * radius + width)
@@ -200,9 +203,10 @@ def _dilated(contour: Bools, radius: int) -> Bools:
 
 
 def sequence_statistics(values: Sequence[float] | NDArray[np.float64]) -> dict[str, float]:
-    """DAVIS' summary of one object's scores, frame by frame: mean, recall (share above 0.5), and decay.
+    """Return DAVIS' summary of one object's scores by frame: mean, recall (share above 0.5) and decay.
 
-    Decay is the mean of the first quarter of the frames less that of the last (quarters share their end frames).
+    Decay is the mean of the first quarter of the frames minus the mean of the last (quarters share their end
+    frames).
 
     >>> sequence_statistics([1.0, 0.75, 0.5, 0.25])
     {'mean': 0.625, 'recall': 0.5, 'decay': 0.5}
@@ -223,19 +227,19 @@ def sequence_statistics(values: Sequence[float] | NDArray[np.float64]) -> dict[s
 def region_boundary(
     predictions: Sequence[RawSequence | None], references: Sequence[RawSequence], *, tolerance: float = TOLERANCE
 ) -> dict[str, Any]:
-    """Score object tracks: `predictions[i]` answers `references[i]`, one mask per scored frame, in order of time.
+    """Score object tracks. `predictions[i]` answers `references[i]`: one mask per scored frame, in order of time.
 
-    A prediction of None is a track without an answer, a frame of None one without a mask: J and F are 0 there, also
-    where the reference is empty (an empty mask is an answer, and right there). Masks: see `region_j`. DAVIS leaves
-    out the first and last frame of a semi-supervised track: hand over the frames that shall count.
+    A prediction of None is a track without an answer, and a frame of None is a frame without a mask. Both have J and
+    F of 0, even where the reference is empty (an empty mask is an answer, and right there). Masks: see `region_j`.
+    DAVIS leaves out the first and last frame of a semi-supervised track, so pass only the frames that count.
 
     Returned:
-    * `J_mean`, `J_recall`, `J_decay`, `F_mean`, `F_recall`, `F_decay`, `J&F_mean`: the means over the objects (DAVIS),
-      each object's figures as in `sequence_statistics`; decay lies between -1 and 1.
+    * `J_mean`, `J_recall`, `J_decay`, `F_mean`, `F_recall`, `F_decay`, `J&F_mean`: the means over the objects
+      (DAVIS) of the values of `sequence_statistics`; decay lies between -1 and 1.
     * `frame_J_mean`, `frame_F_mean`, `frame_J&F_mean`: the means over all frames of all objects.
-    * `per_object`: per track the same seven figures, and `J` and `F`, the lists of its frames' scores.
-    * `n`, `n_failed`, `coverage`: tracks, those that are None, the fraction of the others. `n_frames`,
-      `n_failed_frames`, `frame_coverage`: the same for frames; those of a failed track are failed.
+    * `per_object`: per track the same seven scores, and `J` and `F`, the lists of its frames' scores.
+    * `n`, `n_failed`, `coverage`: the number of tracks, the number that are None, and the fraction with an answer.
+    * `n_frames`, `n_failed_frames`, `frame_coverage`: the same for frames; all frames of a failed track are failed.
 
     Raises TypeError or ValueError, naming the track and the frame.
 
@@ -270,7 +274,7 @@ def region_boundary(
 
 
 def check_columns(predictions: Any, references: Any) -> tuple[Sequence[Any], Sequence[Any]]:  # noqa: ANN401
-    """Both columns, checked. Raises TypeError unless they are lists of tracks, ValueError unless equally long."""
+    """Check both columns. Raises TypeError unless they are lists of tracks, ValueError unless equally long."""
     for name, column in (("predictions", predictions), ("references", references)):
         _require_list(column, name, "one entry per object track")
     if len(predictions) != len(references):
@@ -287,7 +291,10 @@ def _require_list(raw: object, where: str, of: str) -> None:
 
 
 def as_track(raw: RawSequence, where: str) -> list[Mask | None]:
-    """The masks of a track, None where a frame has none. Raises TypeError or ValueError, starting with `where`."""
+    """Return the masks of a track, None for a frame without a mask.
+
+    Raises TypeError or ValueError starting with `where`.
+    """
     _require_list(raw, where, "one mask per frame")
     numbers = [index for index, mask in enumerate(raw) if mask is not None]
     masks = as_masks([raw[index] for index in numbers], [f"{where}[{index}]" for index in numbers])
@@ -296,7 +303,7 @@ def as_track(raw: RawSequence, where: str) -> list[Mask | None]:
 
 
 def as_reference(raw: RawSequence, where: str) -> list[Mask]:
-    """The masks of a reference track: at least one frame, and a mask in each."""
+    """Return the masks of a reference track: at least one frame, and a mask in each."""
     masks = [mask for mask in as_track(raw, where) if mask is not None]
     if not masks or len(masks) != len(raw):
         raise ValueError(f"{where}: has {len(masks)} masks in {len(raw)} frames; give a mask (maybe empty) per frame")
@@ -304,7 +311,7 @@ def as_reference(raw: RawSequence, where: str) -> list[Mask]:
 
 
 def as_prediction(raw: RawSequence, reference: Sequence[Mask], where: str) -> list[Mask | None]:
-    """The masks of a predicted track, which fit the reference's in number and size."""
+    """Return the masks of a predicted track, which must fit the reference's in number and size."""
     masks = as_track(raw, where)
     if len(masks) != len(reference):
         raise ValueError(f"{where}: has {len(masks)} frames, its reference {len(reference)}; give None for no mask")
@@ -317,7 +324,7 @@ def as_prediction(raw: RawSequence, reference: Sequence[Mask], where: str) -> li
 def _score_track(
     prediction: RawSequence | None, reference: RawSequence, index: int, tolerance: float
 ) -> tuple[dict[str, Any], int]:
-    """The figures of a track, as in `per_object`, and the number of its frames without a mask."""
+    """Return the scores of a track, as in `per_object`, and the number of its frames without a mask."""
     true = as_reference(reference, f"references[{index}]")
     masks = [None] * len(true) if prediction is None else as_prediction(prediction, true, f"predictions[{index}]")
     j, f = np.zeros(len(true)), np.zeros(len(true))

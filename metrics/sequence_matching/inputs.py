@@ -22,9 +22,9 @@ TIES = ("lowest", "highest", "wrong")
 
 @dataclass(frozen=True, slots=True)
 class LabelledScores:
-    """Scores (videos x labels, NaN where missing) and the true label of each video, None if it has none.
+    """Scores (videos x labels, NaN where missing) and the true label of each video, None if it has no label.
 
-    `unanswered`: the model said nothing about the whole set; the scores are then NaN, whatever the options.
+    `unanswered`: the model gave no answer for the set; the scores are then NaN, independent of the options.
     """
 
     scores: Scores
@@ -33,7 +33,7 @@ class LabelledScores:
 
     @classmethod
     def build(cls, scores: RawScores | None, labels: RawLabels, where: str = "", other: str = "") -> LabelledScores:
-        """A checked problem set. Raises TypeError or ValueError; `where` and `other` name scores and labels."""
+        """Build a checked problem set. Raises TypeError or ValueError; `where` and `other` name scores and labels."""
         truth = as_labels(labels, other or "labels")
         matrix = [None] if scores is None else as_matrix(scores, where or "scores", len(truth))
         width = next((len(row) for row in matrix if row is not None), None)
@@ -51,12 +51,12 @@ class LabelledScores:
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401
-    """numpy arrays and torch tensors as Python lists; all else as it is."""
+    """Return numpy arrays and torch tensors as Python lists; anything else unchanged."""
     return value.tolist() if hasattr(value, "tolist") else value
 
 
 def as_list(raw: Any, where: str, remedy: str) -> Sequence[Any]:  # noqa: ANN401
-    """A list, array or tensor as a sequence. Raises TypeError."""
+    """Return a list, array or tensor as a sequence. Raises TypeError."""
     value = plain(raw)
     if isinstance(value, str | bytes | Mapping) or not isinstance(value, Sequence):
         raise TypeError(f"{where}: is {raw!r} ({type(raw).__name__}); give {remedy}")
@@ -64,7 +64,7 @@ def as_list(raw: Any, where: str, remedy: str) -> Sequence[Any]:  # noqa: ANN401
 
 
 def as_labels(raw: RawLabels, where: str) -> list[int | None]:
-    """The label number of each video. Raises TypeError or ValueError.
+    """Return the label number of each video. Raises TypeError or ValueError.
 
     >>> as_labels([0, None, 2], "references[0]")
     [0, None, 2]
@@ -89,7 +89,7 @@ def _label(value: object, where: str) -> int | None:
 
 
 def as_matrix(raw: RawScores, where: str, n_videos: int) -> list[list[float] | None]:
-    """The scores of one set, a row per video (None for a video without scores), NaN where one is missing.
+    """Return the scores of one set: a row per video (None for a video without scores), NaN for a missing score.
 
     >>> as_matrix([[1, None], None], "predictions[0]", 2)
     [[1.0, nan], None]
@@ -123,7 +123,7 @@ def _score(value: object, where: str) -> float:
 
 
 def as_columns(predictions: Any, references: Any) -> tuple[Sequence[Any], Sequence[Any]]:  # noqa: ANN401
-    """Both columns, checked. Raises TypeError unless they are lists, ValueError unless equally long."""
+    """Check both columns. Raises TypeError unless they are lists, ValueError unless equally long."""
     scores, labels = plain(predictions), plain(references)
     for name, column, raw in (("predictions", scores, predictions), ("references", labels, references)):
         if isinstance(column, str | bytes | Mapping) or not isinstance(column, Sequence):
@@ -137,7 +137,7 @@ def as_columns(predictions: Any, references: Any) -> tuple[Sequence[Any], Sequen
 
 
 def as_groups(groups: Any, length: int) -> list[list[str]]:  # noqa: ANN401
-    """The groups of each set, each group once. Raises TypeError or ValueError.
+    """Return the groups of each set, each group once. Raises TypeError or ValueError.
 
     >>> as_groups(["level_1", ["level_2", "permutation"], None], 3)
     [['level_1'], ['level_2', 'permutation'], []]
@@ -161,7 +161,7 @@ def _names(entry: object, where: str) -> list[str]:
 
 
 def check_options(standardise: object, softmax: object, missing: object, ties: object) -> None:
-    """Raises ValueError or TypeError for an unknown option."""
+    """Raise ValueError or TypeError for an unknown option."""
     for name, value, allowed in (("standardise", standardise, STANDARDISE), ("ties", ties, TIES)):
         if value not in allowed:
             raise ValueError(f"{name}: is {value!r}; give one of {', '.join(allowed)}")

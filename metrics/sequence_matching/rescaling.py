@@ -18,7 +18,7 @@ TIE_TOLERANCE = 1e-9
 
 
 def softmax_over_labels(scores: Scores) -> Scores:
-    """exp(s) / sum exp(s) of each video over the labels that have a score; missing ones stay NaN.
+    """Return exp(s) / sum exp(s) of each video over the labels that have a score; missing scores stay NaN.
 
     >>> softmax_over_labels(np.array([[1.0, 1.0], [np.nan, 3.0]])).tolist()
     [[0.5, 0.5], [nan, 1.0]]
@@ -31,7 +31,7 @@ def softmax_over_labels(scores: Scores) -> Scores:
 
 
 def z_scores(values: Scores, axis: int) -> Scores:
-    """(x - mean) / (sd + 1e-6) along an axis, with the sample standard deviation (n - 1); NaN for n < 2.
+    """Return (x - mean) / (sd + 1e-6) along an axis, with the sample standard deviation (n - 1); NaN for n < 2.
 
     >>> z_scores(np.array([[1.0, 5.0], [3.0, np.nan]]), axis=0).round(3).tolist()
     [[-0.707, nan], [0.707, nan]]
@@ -45,9 +45,9 @@ def z_scores(values: Scores, axis: int) -> Scores:
 
 
 def leave_one_out_z_scores(values: Scores) -> Scores:
-    """Each video's z-score by the mean and the sample standard deviation of the OTHER videos, per label.
+    """Return each video's z-score by the mean and the sample standard deviation of the OTHER videos, per label.
 
-    NaN where fewer than two others have a score, so a set of two videos has none.
+    NaN if fewer than two other videos have a score, so a set of two videos has only NaN.
 
     >>> leave_one_out_z_scores(np.array([[0.0], [2.0], [4.0]])).round(2).tolist()
     [[-2.12], [0.0], [2.12]]
@@ -66,9 +66,9 @@ def leave_one_out_z_scores(values: Scores) -> Scores:
 
 
 def rescale(scores: Scores, standardise: str = "label", *, softmax: bool = True) -> Scores:
-    """The scores that are compared, (videos x labels); NaN where one is undefined.
+    """Return the scores to compare, (videos x labels); NaN where a score is undefined.
 
-    First the softmax over labels (unless `softmax` is False), then
+    First comes the softmax over labels (unless `softmax` is False), then
     * "label": z-scores of each label over the videos, which is ViSTa's metric;
     * "leave_one_out": the same, each video by the statistics of the others;
     * "raw": nothing;
@@ -87,7 +87,7 @@ def rescale(scores: Scores, standardise: str = "label", *, softmax: bool = True)
 
 
 def best_labels(values: Scores) -> list[list[int]]:
-    """Per video the labels that share the highest value (up to 1e-9), ascending; [] for no defined value.
+    """Return, for each video, the labels that share the highest value (up to 1e-9), ascending; [] for no defined value.
 
     >>> best_labels(np.array([[0.5, 0.5], [0.1, np.nan], [np.nan, np.nan]]))
     [[0, 1], [0], []]

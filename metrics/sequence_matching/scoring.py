@@ -1,8 +1,8 @@
 """ViSTa's video-to-description matching: predictions by standardised scores, macro-F1 per problem set.
 
-A problem set is some videos, each of which one of the set's descriptions (labels) fits. A model scores every
-video with every label. Source: arXiv 2411.13211, section 4.1, and the released evaluation code. F1 runs from 0
-to 1. Needs numpy.
+A problem set consists of some videos and some descriptions (labels); one description fits each video. A model scores
+every video with every label. Source: arXiv 2411.13211, section 4.1, and the released evaluation code. F1 runs from 0 to
+1. Needs numpy.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class SetScore:
 
 
 def macro_f1(truth: Sequence[int], predicted: Sequence[int | None]) -> float:
-    """Mean F1 over the labels that occur in the truth or among the predictions; None predicts no label.
+    """Return the mean F1 over the labels in the truth or the predictions. A prediction of None names no label.
 
     scikit-learn's `f1_score(truth, predicted, average="macro", zero_division=0)`.
 
@@ -58,7 +58,7 @@ def score_set(
     missing: str | float = "wrong",
     ties: str = "lowest",
 ) -> SetScore:
-    """Score one problem set; the options are those of `sequence_matching`.
+    """Score one problem set; for the options see `sequence_matching`.
 
     >>> problem = LabelledScores.build([[0.9, 0.8], [0.7, 0.2]], [1, 0])
     >>> score_set(problem).predictions, score_set(problem, standardise="raw").predictions
@@ -70,7 +70,7 @@ def score_set(
     failed = [all(row) for row in np.isnan(scores).tolist()]
     best = best_labels(rescale(scores, standardise, softmax=softmax))
     predictions = [_choose(labels, ties) for labels in best]
-    # A video with scores but without a comparable one (alone in its set) is nobody's mistake: it is dropped.
+    # A video with scores that cannot be compared (the only video of its set) is not the model's mistake: drop it.
     undefined = [not labels and not gone for labels, gone in zip(best, failed, strict=True)]
     dropped = [left_out or (gone and missing == "drop") for left_out, gone in zip(undefined, failed, strict=True)]
     pairs = [
@@ -100,9 +100,9 @@ def _choose(labels: Sequence[int], ties: str) -> int | None:
 
 
 def mean_with_interval(values: Sequence[float]) -> dict[str, float | None]:
-    """The unweighted mean, its error sd / (sqrt(n) + 1e-6) with the sample sd, and the mean +- 1.96 errors.
+    """Return the unweighted mean, its error sd / (sqrt(n) + 1e-6) with the sample sd, and the mean +- 1.96 errors.
 
-    None for what is undefined: all of no values, the error and the interval of one.
+    Undefined results are None: all of them without values, the error and the interval for one value.
 
     >>> mean_with_interval([0.25, 0.5])["mean"], mean_with_interval([0.5])["error"] is None
     (0.375, True)
@@ -126,33 +126,34 @@ def sequence_matching(
     missing: str | float = "wrong",
     ties: str = "lowest",
 ) -> dict[str, Any]:
-    """Macro-F1 of each problem set, and its mean over sets, overall and per group.
+    """Return the macro-F1 of each problem set, and its mean over sets, overall and per group.
 
-    * `predictions[i]`: the scores of set i, videos x labels, higher fits better; None or NaN for a missing
-      score, None for a whole video, None for a whole set.
-    * `references[i]`: the number (from 0) of the label of each video; None leaves a video unscored, though it
+    * `predictions[i]`: the scores of set i, videos x labels; a higher score fits better. None or NaN is a missing
+      score; None can also replace a video or a set.
+    * `references[i]`: the number (from 0) of the label of each video. None leaves a video unscored, but it still
       takes part in the standardisation.
-    * `groups[i]`: the group of set i (a level, a type), several of them in a list, or None.
+    * `groups[i]`: the group of set i (a level, a type), a list of several groups, or None.
     * `standardise`, `softmax`: see `rescaling.rescale`; the defaults are ViSTa's metric.
-    * `missing`: what becomes of a missing score. "wrong" and "drop" leave it out of the softmax and of the
-      statistics, and a video without any score is wrong, or left out. A number is put in its place (ViSTa's
-      code: -0.1), except where a whole set is None: its videos are wrong.
-    * `ties`: among labels within 1e-9 of the maximum the "lowest" or "highest" number wins, or the video is
-      "wrong". ViSTa's code leaves this open.
+    * `missing`: how missing scores are treated. "wrong" and "drop" leave a missing score out of the softmax and of
+      the statistics; a video without any score is then wrong, or left out. A number replaces missing scores (ViSTa's
+      code: -0.1), except in a set that is None, whose videos are wrong.
+    * `ties`: among labels within 1e-9 of the maximum the "lowest" or "highest" number wins, or the video is "wrong".
+      ViSTa's code leaves this open.
 
-    Videos whose scores cannot be standardised (one video in the set; two with "leave_one_out") are dropped, and
-    a set in which nothing is left has no score: it counts in `n` and `n_unscored`, not in the means.
+    Videos whose scores cannot be standardised (one video in the set; two with "leave_one_out") are dropped. A set
+    without remaining videos has no score: it counts in `n` and `n_unscored`, not in the means.
 
     Returned, overall and in `per_group`:
-    * `macro_f1`: unweighted mean over sets; `error`, `ci_low`, `ci_high`: see `mean_with_interval`;
-      `majority_f1`: the mean, over the same sets, for predicting each set's most frequent label.
-    * `n`, `n_unscored`: sets, those without a score; `n_failed`, `coverage`: sets without any score of the
-      model, the fraction of the others.
-    * `n_videos`, `n_videos_failed`, `video_coverage`: the same of videos; `n_undefined`: dropped videos;
-      `n_ties`: videos with several best labels.
-    Overall also `per_set`: the fields of `SetScore` of each set.
+    * `macro_f1`: unweighted mean over sets; `error`, `ci_low`, `ci_high`: see `mean_with_interval`.
+    * `majority_f1`: the mean, over the same sets, for predicting each set's most frequent label.
+    * `n`, `n_unscored`: the number of sets, and of sets without a score.
+    * `n_failed`, `coverage`: the number of sets without any score of the model, and the fraction of the other sets.
+    * `n_videos`, `n_videos_failed`, `video_coverage`: the same for videos; `n_undefined`: dropped videos; `n_ties`:
+      videos with several best labels.
 
-    Raises ValueError for no sets, unequal lengths, ragged scores, unknown labels or options, TypeError for wrong
+    Only overall: `per_set`, the fields of `SetScore` of each set.
+
+    Raises ValueError for no sets, unequal lengths, ragged scores, unknown labels or options, and TypeError for wrong
     types.
 
     >>> result = sequence_matching([[[0.9, 0.8], [0.7, 0.2]], None], [[1, 0], [0, 1]], ["level_2", "level_3"])

@@ -1,4 +1,4 @@
-"""Reads tasks and answers of spatio-temporal grounding. References must be right, answers may be broken in part.
+"""Reads tasks and answers of spatio-temporal grounding. References must be valid; answers may be partly broken.
 
 Times are in seconds, boxes are [x0, y0, x1, y1] in pixels with x0 < x1 and y0 < y1 (continuous corners: the width
 is x1 - x0). Time stamps are compared as numbers rounded to milliseconds, so 4, 4.0 and "4" are the same.
@@ -21,7 +21,7 @@ KINDS = ("explicit", "implicit")
 
 
 class ReferenceObject(NamedTuple):
-    """An annotated object: where it is when. `kind` says whether the instruction names it."""
+    """An annotated object: its places and times. `kind` tells if the instruction names it."""
 
     category: str
     kind: str
@@ -37,9 +37,9 @@ class ReferenceTask(NamedTuple):
 
 
 class PredictedObject(NamedTuple):
-    """A predicted object. `match` is the index of the reference object that it was recognised as, None for no one.
+    """A predicted object. `match` is the index of the reference object that it was recognised as, or None.
 
-    A time stamp may have several boxes. Broken intervals and boxes are left out; `malformed` says that there were some.
+    A time stamp may have several boxes. Broken intervals and boxes are left out, and `malformed` is then True.
     """
 
     match: int | None
@@ -53,7 +53,7 @@ RawAnswer = Sequence[Mapping[str, Any]]
 
 
 def as_reference(raw: RawTask, where: str = "reference") -> ReferenceTask:
-    """A task out of {kind, objects: [{category, kind, intervals, boxes}]}; an object's kind is the task's if not given.
+    """Read a task {kind, objects: [{category, kind, intervals, boxes}]}; an object's kind defaults to the task's.
 
     Raises TypeError or ValueError; the message starts with `where`.
 
@@ -101,10 +101,10 @@ def _reference_boxes(raw: Any, where: str) -> dict[float, Box]:  # noqa: ANN401
 
 
 def as_prediction(raw: RawAnswer, n_objects: int, where: str = "prediction") -> list[PredictedObject]:
-    """An answer out of [{match, intervals, boxes}]; `n_objects` is the number of reference objects.
+    """Read an answer [{match, intervals, boxes}]; `n_objects` is the number of reference objects.
 
-    What the model wrote as intervals and boxes may be missing or broken: that counts as no grounding, not as an
-    error. Raises TypeError or ValueError for the rest, in particular where two objects have the same match.
+    Intervals and boxes of the model may be missing or broken: that counts as no grounding, not as an error. Raises
+    TypeError or ValueError for other faults, in particular if two objects have the same match.
 
     >>> [cup] = as_prediction([{"match": 0, "intervals": "soon", "boxes": {"4": [[0, 0, 1, 1], [3, 3, 1, 1]]}}], 1)
     >>> cup.intervals, cup.boxes, cup.malformed
@@ -164,7 +164,7 @@ def _as_list(raw: Any, where: str, what: str) -> Sequence[Any]:  # noqa: ANN401
 
 
 def read_intervals(raw: Any) -> list[Interval] | None:  # noqa: ANN401
-    """Intervals out of an (n, 2) array-like of finite seconds, start <= end; None if it is anything else.
+    """Return intervals from an (n, 2) array-like of finite seconds, start <= end; None if it is anything else.
 
     >>> read_intervals([[1, 2], [4, 4]]), read_intervals([]), read_intervals([[2, 1]]), read_intervals([3, 4])
     ([(1.0, 2.0), (4.0, 4.0)], [], None, None)
@@ -178,7 +178,7 @@ def read_intervals(raw: Any) -> list[Interval] | None:  # noqa: ANN401
 
 
 def read_boxes(raw: Any) -> tuple[dict[float, list[Box]], bool]:  # noqa: ANN401
-    """The boxes of each time stamp, and whether anything was broken. None has no boxes and is not broken."""
+    """Return the boxes of each time stamp, and whether anything was broken. None has no boxes and is not broken."""
     pairs = [] if raw is None else _pairs(raw)
     boxes: dict[float, list[Box]] = {}
     any_broken = pairs is None
@@ -192,7 +192,7 @@ def read_boxes(raw: Any) -> tuple[dict[float, list[Box]], bool]:  # noqa: ANN401
 
 
 def _pairs(raw: Any) -> list[tuple[Any, Any]] | None:  # noqa: ANN401
-    """(time stamp, box or boxes) out of a dict of them or a list of {timestamp, box}; None for anything else."""
+    """Return (time stamp, box or boxes) from a dict of them or a list of {timestamp, box}; None for anything else."""
     if isinstance(raw, Mapping):
         return list(raw.items())
     if isinstance(raw, str | bytes) or not isinstance(raw, Sequence):
@@ -213,7 +213,7 @@ def _time(stamp: object) -> float | None:
 
 
 def _read_frame(raw: Any) -> tuple[list[Box], bool]:  # noqa: ANN401
-    """The boxes of one time stamp, out of one box or a list of boxes, and whether any was broken; None has no box."""
+    """Return the boxes of one time stamp, from one box or a list, and whether any was broken. None has no box."""
     if raw is None:
         return [], False
     if type(raw) in (list, tuple) and len(raw) == 4 and all(type(x) in (int, float) for x in raw):
@@ -234,7 +234,7 @@ def _read_frame(raw: Any) -> tuple[list[Box], bool]:  # noqa: ANN401
 
 
 def _numbers(raw: Any) -> np.ndarray[Any, np.dtype[np.float64]] | None:  # noqa: ANN401
-    """An array of finite numbers, None if it is none (strings that look like numbers are none)."""
+    """Return an array of finite numbers, None for anything else (strings that look like numbers included)."""
     try:
         array = np.asarray(raw)
     except ValueError:  # ragged
@@ -246,7 +246,7 @@ def _numbers(raw: Any) -> np.ndarray[Any, np.dtype[np.float64]] | None:  # noqa:
 
 
 def to_json(item: ReferenceTask | Sequence[PredictedObject] | None) -> str:
-    """The record as a text of JSON that `as_reference` or `as_prediction` reads as the same.
+    """Return the record as JSON text from which `as_reference` or `as_prediction` reads an equal record.
 
     >>> to_json([PredictedObject(0, [(0.0, 2.0)], {1.5: [(0.0, 0.0, 1.0, 1.0)]}, False)])
     '[{"match": 0, "intervals": [[0.0, 2.0]], "boxes": {"1.5": [[0.0, 0.0, 1.0, 1.0]]}, "malformed": false}]'

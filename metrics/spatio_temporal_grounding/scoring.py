@@ -1,11 +1,11 @@
 """Recognition, temporal and spatial grounding of the objects that a task takes, per object and per task.
 
-The measures of ToG-Bench (arXiv 2512.03666, section 4.2 and 7.2), with the spatial score of V-STaR, the code that the
-paper cites: over the annotated time stamps of an object, the overlap with the box predicted for the same time stamp.
-All scores run from 0 to 1. Needs numpy only.
+The measures follow ToG-Bench (arXiv 2512.03666, section 4.2 and 7.2). The spatial score follows V-STaR, the code
+that the paper cites: over the annotated time stamps of an object, the overlap with the box predicted for the same
+time stamp. All scores run from 0 to 1. Needs only numpy.
 
-Every figure comes from what the objects of the tasks add (`object_sums`) and from what is made of the sum (`figures`),
-so that whoever resamples tasks needs no second statement of them.
+Every score is computed in two steps: each object adds to sums (`object_sums`), and `figures` turns the sums into
+scores. Code that resamples tasks uses the same two functions.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ VIOU = ("reference", "union")
 
 
 def temporal_iou(predicted: Sequence[Interval], reference: Sequence[Interval]) -> float:
-    """Seconds in both sets of intervals over seconds in either (each set is the union of its intervals).
+    """Return the seconds in both sets of intervals over the seconds in either (each set is the union of its intervals).
 
-    For one interval each this is V-STaR's max(0, min(e) - max(s)) / (max(e) - min(s)): where two intervals lie
-    apart, that denominator is longer than ours, but the score is 0 either way. Sets without any extent (an object
-    annotated at one instant) score 1 if they are the same instants, else 0. Nothing predicted scores 0.
+    For one interval each this is V-STaR's max(0, min(e) - max(s)) / (max(e) - min(s)). If two intervals lie apart,
+    V-STaR's denominator is longer than ours, but the score is 0 either way. Sets without any extent (an object
+    annotated at one instant) score 1 if they are the same instants, else 0. No prediction scores 0.
 
     >>> temporal_iou([(0, 4)], [(2, 6)]) == 2 / 6
     True
@@ -67,7 +67,7 @@ def temporal_iou(predicted: Sequence[Interval], reference: Sequence[Interval]) -
 
 
 def _merged(intervals: Sequence[Interval]) -> list[Interval]:
-    """Disjoint intervals in order that cover the same seconds."""
+    """Return disjoint intervals, in order, that cover the same seconds."""
     merged: list[Interval] = []
     for start, end in sorted(intervals):
         if merged and start <= merged[-1][1]:
@@ -78,7 +78,7 @@ def _merged(intervals: Sequence[Interval]) -> list[Interval]:
 
 
 def box_iou(a: Box, b: Box) -> float:
-    """Intersection over union of two boxes x0, y0, x1, y1 with x0 < x1 and y0 < y1; areas as (x1 - x0) * (y1 - y0).
+    """Return the IoU of two boxes x0, y0, x1, y1 with x0 < x1 and y0 < y1; areas are (x1 - x0) * (y1 - y0).
 
     >>> box_iou((0, 0, 10, 10), (5, 0, 15, 10)) == 50 / 150
     True
@@ -93,11 +93,11 @@ def box_iou(a: Box, b: Box) -> float:
 def frame_ious(
     predicted: Mapping[float, Sequence[Box]], reference: Mapping[float, Box], viou: str = "reference"
 ) -> list[float]:
-    """The overlap at each time stamp that counts: the best of the predicted boxes there, 0 if there is none.
+    """Return the overlap at each counted time stamp: the best of the boxes predicted there, 0 without a box.
 
-    `viou`: "reference" counts the annotated time stamps only (V-STaR: boxes at other times cost nothing), "union"
-    those annotated or predicted (HC-STVG, VidSTG: a box at a time without annotation is one more 0). vIoU is the mean
-    of the list.
+    `viou`: "reference" counts only the annotated time stamps (V-STaR: boxes at other times cost nothing). "union"
+    counts time stamps that are annotated or predicted (HC-STVG, VidSTG: a box at a time without annotation is one
+    more 0). vIoU is the mean of the list.
 
     >>> frame_ious({2: [(0, 0, 9, 9)], 4: [(0, 0, 1, 1), (0, 0, 2, 1)]}, {4: (0, 0, 2, 2), 6: (0, 0, 2, 2)})
     [0.5, 0.0]
@@ -120,7 +120,7 @@ _NOTHING = np.zeros(len(MEASURES))
 
 
 def score_object(predicted: PredictedObject | None, reference: ReferenceObject, viou: str = "reference") -> _Floats:
-    """The measures of one reference object, in the order of MEASURES; all 0 for one that was not recognised."""
+    """Return the measures of one reference object, in the order of MEASURES; all 0 for an unrecognised object."""
     if predicted is None:
         return _NOTHING
     thresholds = np.array(THRESHOLDS)
@@ -143,14 +143,14 @@ class TaskScore:
 
     @property
     def is_correct(self) -> bool:
-        """Whether every object of the task was recognised."""
+        """Return True if every object of the task was recognised."""
         return bool(self.recognised.all())
 
 
 def score_task(
     prediction: Sequence[PredictedObject] | None, reference: ReferenceTask, viou: str = "reference"
 ) -> TaskScore:
-    """Score one task; a prediction of None says that there is no usable answer: all its objects score 0."""
+    """Score one task. A prediction of None means no usable answer: all its objects score 0."""
     by_match = {item.match: item for item in prediction or () if item.match is not None}
     pairs = [(by_match.get(index), item) for index, item in enumerate(reference.objects)]
     return TaskScore(
@@ -168,7 +168,7 @@ Sums = Mapping[Hashable, _Floats]
 
 
 def object_sums(score: TaskScore) -> list[dict[Hashable, float]]:
-    """The contribution of a task to the sums, object by object; the first object also adds what counts once a task."""
+    """Return a task's contribution to the sums, object by object; the first object also adds the counts per task."""
     rows: list[dict[Hashable, float]] = []
     for item, recognised, measures in zip(score.reference.objects, score.recognised, score.measures, strict=True):
         kind: dict[Hashable, float] = {item.kind: 1.0, f"recognised {item.kind}": float(recognised)}
@@ -184,9 +184,9 @@ def _named(prefix: str, values: _Floats) -> dict[Hashable, float]:
 
 
 def figures(sums: Sums) -> dict[str, _Floats]:
-    """(D,) a figure: O- (mean over objects), T- (mean over tasks of their objects' mean), ST- (strict).
+    """Return (D,) scores: O- (mean over objects), T- (mean over tasks of their objects' mean), ST- (strict).
 
-    NaN where there is nothing to average, as with EAcc and IAcc without an object of that kind.
+    NaN for a mean of nothing, as in EAcc and IAcc without an object of that kind.
     """
     objects, tasks = sums["objects"], sums["tasks"]
     nothing = np.zeros_like(tasks)
@@ -203,7 +203,7 @@ def _ratio(part: _Floats, whole: _Floats) -> _Floats:
 
 
 def add_up(rows: Iterable[Mapping[Hashable, float]]) -> dict[Hashable, float]:
-    """The sum of rows, by name."""
+    """Sum the rows by name."""
     totals: Counter[Hashable] = Counter()
     for row in rows:
         totals.update(row)
@@ -211,7 +211,10 @@ def add_up(rows: Iterable[Mapping[Hashable, float]]) -> dict[Hashable, float]:
 
 
 def summarise(scores: Sequence[TaskScore]) -> dict[str, Any]:
-    """The figures of some tasks, `n_tasks` and `n_objects`. EAcc and IAcc are None without an object of that kind."""
+    """Return the scores of some tasks, `n_tasks` and `n_objects`.
+
+    EAcc and IAcc are None without an object of that kind.
+    """
     totals = add_up(row for score in scores for row in object_sums(score))
     values = figures({name: np.array([total]) for name, total in totals.items()})
     plain = {name: None if np.isnan(value[0]) else float(value[0]) for name, value in values.items()}
@@ -221,24 +224,25 @@ def summarise(scores: Sequence[TaskScore]) -> dict[str, Any]:
 def spatio_temporal_grounding(
     predictions: Sequence[RawAnswer | None], references: Sequence[RawTask], *, viou: str = "reference"
 ) -> dict[str, Any]:
-    """Score all tasks; `predictions[i]` answers `references[i]`, None says that there is no usable answer.
+    """Score all tasks. `predictions[i]` answers `references[i]`; None means that there is no usable answer.
 
     A reference is {kind, objects}, with kind "explicit" or "implicit" and each object {category, intervals, boxes}:
-    intervals [[start, end], ...] in seconds, boxes {time stamp in seconds: [x0, y0, x1, y1] in pixels}, and maybe a
-    kind of its own (an implicit task may also take objects that it names). A prediction is a list of objects {match,
-    intervals, boxes}: match is the index of the reference object that it was recognised as, or None; boxes may have
-    several boxes at a time stamp. Instead of a dict, boxes may be a list of {timestamp, box}.
+    intervals [[start, end], ...] in seconds, boxes {time stamp in seconds: [x0, y0, x1, y1] in pixels}. An object
+    may also have a kind, since an implicit task may also take objects that it names. A prediction is a list of
+    objects {match, intervals, boxes}: match is the index of the reference object that it was recognised as, or None;
+    boxes may have several boxes at a time stamp. Instead of a dict, boxes may be a list of {timestamp, box}.
 
     Returned, each a fraction or a mean from 0 to 1:
-    * `O-Acc`, `EAcc`, `IAcc`: recognised objects, of all, of the explicit, of the implicit ones.
+    * `O-Acc`, `EAcc`, `IAcc`: the fraction of recognised objects: of all, of explicit, and of implicit objects.
     * `O-m_tIoU`, `O-R1@t`, `O-m_vIoU`, `O-AP@t`, `O-vIoU@t` for t = 0.3, 0.5, 0.7: means over all objects of tIoU,
       of tIoU >= t, of vIoU, of the fraction of time stamps with IoU >= t, of vIoU > t. Unrecognised objects count 0.
     * `T-Acc`: tasks with all objects recognised. `T-m_tIoU`, ...: means over the tasks of their objects' means.
     * `ST-m_tIoU`, ...: the same, but 0 for a task with any unrecognised object.
-    * `by_kind`, `by_number_of_objects` ("1", "2", "3+"): these figures for the tasks of each group that occurs;
-      `per_category`: Acc, m_tIoU, m_vIoU and n_objects.
-    * `n` (= `n_tasks`), `n_failed`, `coverage`, `n_objects`; `n_extra`: predicted objects without a match, which cost
-      nothing; `n_malformed`: predicted objects whose intervals or boxes were broken in part.
+    * `by_kind`, `by_number_of_objects` ("1", "2", "3+"): these scores for the tasks of each group that occurs.
+    * `per_category`: Acc, m_tIoU, m_vIoU and n_objects.
+    * `n` (= `n_tasks`), `n_failed`, `coverage`, `n_objects`.
+    * `n_extra`: predicted objects without a match, which cost nothing.
+    * `n_malformed`: predicted objects whose intervals or boxes were partly broken.
 
     Raises TypeError or ValueError naming task, object and field.
 
@@ -272,7 +276,7 @@ def checked(
     predictions: Any,  # noqa: ANN401
     references: Any,  # noqa: ANN401
 ) -> tuple[list[list[PredictedObject] | None], list[ReferenceTask]]:
-    """Both columns, checked. Raises TypeError unless they are lists of tasks, ValueError unless equally long."""
+    """Check both columns. Raises TypeError unless they are lists of tasks, ValueError unless equally long."""
     for name, column in (("predictions", predictions), ("references", references)):
         if isinstance(column, str | bytes | Mapping) or not isinstance(column, Sequence):
             raise TypeError(f"{name}: is of type {type(column).__name__}; give a list with one entry per task")

@@ -1,10 +1,10 @@
-"""Relations over time: (subject, relation, object) triplets, each with the stretch of time in which it holds.
+"""Relations over time: (subject, relation, object) triplets, each with the interval where it holds.
 
-A predicted relation hits a reference relation of the same triplet if the intersection of their times is at least half
-of the union (a temporal IoU of 0.5, as in video relation detection: Shang et al., ACM MM 2017,
-doi:10.1145/3123266.3123380, with time in place of box tracks). Predictions choose in their order, the surest first:
-each takes the reference with the highest IoU that no earlier one has taken, the first of equals; each reference is
-taken once. Texts are compared without surrounding white space and without case. Figures run from 0 to 1.
+A predicted relation hits a reference relation of the same triplet if the intersection of their times is at least
+half of the union (a temporal IoU of 0.5, as in video relation detection: Shang et al., ACM MM 2017,
+doi:10.1145/3123266.3123380, with time in place of box tracks). Predictions choose in their order, the most confident
+first. Each takes the free reference with the highest IoU, the first of equals; each reference is taken once. Texts
+are compared without surrounding white space and without case. Scores run from 0 to 1.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ RawRelation = Mapping[str, Any] | Sequence[Any]
 
 
 def normalise(text: str) -> str:
-    """The form in which texts are compared."""
+    """Return the text in the form used for comparison."""
     return text.strip().casefold()
 
 
 def as_relations(raw: Sequence[RawRelation], where: str = "example") -> list[TimedRelation]:
-    """The relations of one example, normalised, from mappings with the five fields or 5-sequences.
+    """Return the relations of one example, normalised, from mappings with the five fields or 5-sequences.
 
     Raises TypeError or ValueError; the message starts with `where` and names the relation and the field.
 
@@ -82,7 +82,7 @@ def _as_relation(raw: RawRelation, where: str) -> TimedRelation:
 
 
 def matches(prediction: Sequence[TimedRelation], reference: Sequence[TimedRelation]) -> list[int | None]:
-    """The index of the reference that each predicted relation hits, by the rule above; None for none.
+    """Return the index of the reference that each predicted relation hits, by the rule above; None for no hit.
 
     >>> held, again = (TimedRelation("hand", "holds", "cup", start, start + 4) for start in (0, 6))
     >>> matches([again, held, again], [held, again])
@@ -104,7 +104,7 @@ def _iou(first: TimedRelation, second: TimedRelation) -> float:
 
 
 def example_sums(prediction: Sequence[TimedRelation] | None, reference: Sequence[TimedRelation]) -> dict[str, float]:
-    """The contribution of one example to the sums that `figures` takes; a prediction of None is not a usable answer."""
+    """Return one example's contribution to the sums of `figures`. A prediction of None means no usable answer."""
     relations = prediction or ()
     matched = matches(relations, reference)
     either = _covered([*relations, *reference])
@@ -120,7 +120,7 @@ def example_sums(prediction: Sequence[TimedRelation] | None, reference: Sequence
 
 
 def _covered(relations: Sequence[TimedRelation]) -> float:
-    """The time in which each triplet holds, whatever relations say so, summed over triplets."""
+    """Return the time when each triplet holds by any of the relations, summed over triplets."""
     covered, ends = 0.0, dict[tuple[str, str, str], float]()
     for relation in sorted(relations, key=lambda each: each.start):
         start = max(relation.start, ends.get(relation.triplet, relation.start))
@@ -130,9 +130,9 @@ def _covered(relations: Sequence[TimedRelation]) -> float:
 
 
 def figures(sums: Mapping[str, Floats]) -> dict[str, Floats]:
-    """(D,) a figure: those of `temporal_relations` that are no counts, of (D,) sums over examples; NaN of none."""
+    """Return (D,) scores of `temporal_relations`, without counts, from (D,) sums over examples; NaN for no examples."""
     examples = np.where(sums["n"] > 0, sums["n"], np.nan)
-    # Nothing to find and nothing found is perfect only if somebody looked.
+    # With nothing to find, finding nothing is perfect only if there is an answer.
     looked = np.where(sums["failed"] < sums["n"], 1.0, 0.0)
     pairs = {f"recall_at_{rank}": (sums[f"hits@{rank}"], sums["references"]) for rank in RANKS}
     pairs["segment_iou"] = sums["both"], sums["either"]
@@ -144,7 +144,7 @@ def figures(sums: Mapping[str, Floats]) -> dict[str, Floats]:
 
 
 def counts(sums: Mapping[str, float]) -> dict[str, int]:
-    """`n`, `n_failed`, `n_predicted`, `n_reference` of the sums over all examples."""
+    """Return `n`, `n_failed`, `n_predicted`, `n_reference` from the sums over all examples."""
     parts = {"n": "n", "n_failed": "failed", "n_predicted": "predicted", "n_reference": "references"}
     return {name: int(sums[part]) for name, part in parts.items()}
 
@@ -152,22 +152,23 @@ def counts(sums: Mapping[str, float]) -> dict[str, int]:
 def temporal_relations(
     predictions: Sequence[Sequence[RawRelation] | None], references: Sequence[Sequence[RawRelation]]
 ) -> dict[str, Any]:
-    """Score all examples; `predictions[i]` answers `references[i]`, None says that there is no usable answer.
+    """Score all examples. `predictions[i]` answers `references[i]`; None means that there is no usable answer.
 
-    Each example is a list of relations, predicted ones the surest first: dicts with subject, relation, object, start
-    and end, or 5-sequences in this order.
+    Each example is a list of relations, predicted relations with the most confident first: dicts with subject,
+    relation, object, start and end, or 5-sequences in this order.
 
     Returned:
     * `recall_at_10`, `recall_at_20`, `recall_at_50`: the fraction of all references that the first K predictions of
       their example hit, pooled over all examples.
-    * `segment_iou`: the time in which a triplet is both predicted and true over the time in which it is either, pooled
-      over the triplets of all examples.
-    * `n`, `n_failed`, `coverage`: examples, those without an answer, the fraction of the others. `n_predicted`,
-      `n_reference`: relations.
+    * `segment_iou`: the time when a triplet is both predicted and true, over the time when it is either, pooled over
+      the triplets of all examples.
+    * `n`, `n_failed`, `coverage`: the number of examples, the number without an answer, and the fraction with an
+      answer.
+    * `n_predicted`, `n_reference`: the numbers of relations.
 
     The references of a failed example count as missed.
 
-    Raises ValueError for no examples, unequal lengths, missing fields or an empty stretch of time, TypeError for wrong
+    Raises ValueError for no examples, unequal lengths, missing fields or an empty interval, and TypeError for wrong
     types.
 
     >>> held, on = ("hand", "holds", "cup", 0, 4), ("cup", "on", "table", 0, 8)
@@ -189,7 +190,10 @@ def checked(
     predictions: Any,  # noqa: ANN401
     references: Any,  # noqa: ANN401
 ) -> tuple[list[list[TimedRelation] | None], list[list[TimedRelation]]]:
-    """Both columns, normalised. Raises TypeError unless they are lists of examples, ValueError unless equally long."""
+    """Check and normalise both columns.
+
+    Raises TypeError unless they are lists of examples, ValueError unless equally long.
+    """
     for name, column in (("predictions", predictions), ("references", references)):
         if isinstance(column, str | bytes | Mapping) or not isinstance(column, Sequence):
             raise TypeError(f"{name}: is of type {type(column).__name__}; give a list with one entry per example")

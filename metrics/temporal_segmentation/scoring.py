@@ -1,7 +1,7 @@
 """Temporal segmentation of clips: frame accuracy, segmental edit score, F1 at overlaps (Lea et al., arXiv 1611.05267).
 
-A clip is one label a frame, in order; None is background. A segment is a run of frames of one label. All figures run
-from 0 to 1. Needs numpy.
+A clip has one label per frame, in order; None is background. A segment is a run of frames with one label. All scores
+run from 0 to 1. Needs numpy.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Runs = Sequence[LabelledRun]
 
 
 def segments_of(labels: Labels) -> list[LabelledRun]:
-    """The segments of a clip in their order, background left out.
+    """Return the segments of a clip in their order, without background.
 
     >>> [tuple(segment) for segment in segments_of(["pour", "pour", None, "pour", "stir"])]
     [('pour', 0, 2), ('pour', 3, 4), ('stir', 4, 5)]
@@ -48,7 +48,7 @@ def segments_of(labels: Labels) -> list[LabelledRun]:
 
 
 def edit_score(predicted: Runs, reference: Runs) -> float:
-    """1 - the Levenshtein distance of the two orders of labels over the longer one's length; 1 for two empty ones.
+    """Return 1 - Levenshtein distance of the two label orders / length of the longer; 1 if both are empty.
 
     >>> edit_score(segments_of(["a", "b", "a"]), segments_of(["a", "b"]))
     0.6666666666666667
@@ -65,12 +65,13 @@ def edit_score(predicted: Runs, reference: Runs) -> float:
 
 
 def matched_segments(predicted: Runs, reference: Runs, percent: int) -> dict[int, int]:
-    """The predicted segments that are right, with the reference segment that each matches, by position.
+    """Return the right predicted segments, each with the reference segment that it matches, by position.
 
-    Both in the order of time, as `segments_of` gives them.
+    Both lists are in the order of time, as `segments_of` returns them.
 
-    In their order, each takes the reference segment of its label that it overlaps most (at a tie the earlier one), if
-    their intersection over union reaches `percent`. It is wrong where that one is taken: it looks for no other.
+    In this order, each prediction takes the reference segment of its label that it overlaps most (at a tie the
+    earlier), if their intersection over union reaches `percent`. If that segment is already taken, the prediction is
+    wrong: it does not try another.
     """
     matches: dict[int, int] = {}
     used, first = set[int](), 0
@@ -90,7 +91,7 @@ def matched_segments(predicted: Runs, reference: Runs, percent: int) -> dict[int
 
 
 def _overlap(first: LabelledRun, second: LabelledRun) -> float:
-    """Intersection over union of their frames; 0 where labels differ."""
+    """Return the intersection over union of their frames; 0 where labels differ."""
     shared = min(first.stop, second.stop) - max(first.start, second.start)
     if first.label != second.label or shared <= 0:
         return 0.0
@@ -98,7 +99,7 @@ def _overlap(first: LabelledRun, second: LabelledRun) -> float:
 
 
 def clip_sums(prediction: Labels | None, reference: Labels) -> dict[Hashable, float]:
-    """The contribution of a clip to the sums that `figures` takes.
+    """Return the contribution of a clip to the sums that `figures` takes.
 
     A prediction of None has no right frame and no segment.
     """
@@ -116,9 +117,9 @@ def clip_sums(prediction: Labels | None, reference: Labels) -> dict[Hashable, fl
 
 
 def figures(sums: Mapping[Hashable, Floats]) -> dict[str, Floats]:
-    """(D,) the figures of `temporal_segmentation` from the (D,) sums of D selections of clips."""
+    """Return (D,) scores of `temporal_segmentation` from the (D,) sums of D selections of clips."""
     segments = sums["predicted"] + sums["reference"]
-    # Of no segments at all, none is wrong, if somebody looked.
+    # Without any segments no segment is wrong, if there is an answer.
     looked = np.where(sums["failed"] < sums["n"], 1.0, 0.0)
     return {
         "frame_accuracy": _fraction(sums["right"], sums["frames"]),
@@ -133,12 +134,12 @@ def _fraction(part: Floats, whole: Floats, nothing: Floats | float = np.nan) -> 
 
 
 def temporal_segmentation(predictions: Sequence[RawLabels | None], references: Sequence[RawLabels]) -> dict[str, Any]:
-    """Score clips: `predictions[i]` answers `references[i]`; None says that there is no usable answer.
+    """Score clips. `predictions[i]` answers `references[i]`; None means that there is no usable answer.
 
-    A clip is a list with the label of each frame, None for background; a prediction has as many as its reference.
+    A clip is a list with the label of each frame, None for background; a prediction is as long as its reference.
 
-    Returned: `frame_accuracy` over the frames of all clips, background included; `edit`, the mean over clips; `f1_10`,
-    `f1_25`, `f1_50` over the segments of all clips; `n`, `n_failed`, `coverage`.
+    Returned: `frame_accuracy` over the frames of all clips, background included; `edit`, the mean over clips;
+    `f1_10`, `f1_25`, `f1_50` over the segments of all clips; `n`, `n_failed`, `coverage`.
 
     Without any segment F1 is 1, or 0 if no clip has an answer.
 
@@ -160,7 +161,7 @@ def temporal_segmentation(predictions: Sequence[RawLabels | None], references: S
 
 
 def as_labels(raw: RawLabels, where: str, length: int | None = None) -> list[str | None]:
-    """The labels of a clip, checked. Raises TypeError or ValueError; the message starts with `where`."""
+    """Check the labels of a clip. Raises TypeError or ValueError; the message starts with `where`."""
     if isinstance(raw, str | bytes | Mapping) or not isinstance(raw, Sequence | np.ndarray):
         raise TypeError(f"{where}: is {raw!r} ({type(raw).__name__}); give a list with the label of each frame")
     labels: list[Any] = list(raw)
@@ -178,7 +179,7 @@ def as_labels(raw: RawLabels, where: str, length: int | None = None) -> list[str
 
 
 def checked(predictions: Any, references: Any) -> tuple[list[Labels | None], list[Labels]]:  # noqa: ANN401
-    """Both columns, checked. Raises TypeError unless they are lists of clips, ValueError unless equally long."""
+    """Check both columns. Raises TypeError unless they are lists of clips, ValueError unless equally long."""
     for name, column in (("predictions", predictions), ("references", references)):
         if column is None or isinstance(column, str | bytes | Mapping) or not hasattr(column, "__len__"):
             raise TypeError(f"{name}: is of type {type(column).__name__}; give a list with one entry per clip")

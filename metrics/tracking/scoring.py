@@ -1,7 +1,8 @@
 """HOTA (Luiten et al., IJCV 2021; arXiv 2009.07736) and identity switches (CLEAR MOT) of masks over time.
 
-HOTA matches predicted and true masks frame by frame at each of 19 thresholds of their intersection over union, and
-weighs how many masks are found (DetA) and how well identities are kept (AssA). All but the switches run from 0 to 1.
+HOTA matches predicted and true masks frame by frame at each of 19 thresholds of their intersection over union. It
+measures how many masks are found (DetA) and how well identities persist (AssA). All scores but the switches run from 0
+to 1.
 """
 
 from __future__ import annotations
@@ -32,13 +33,14 @@ _LONGEST_CODE = 7  # characters of a run: 35 bits, more than any frame has pixel
 
 
 def tracking(predictions: Sequence[RawSequence | None], references: Sequence[RawSequence]) -> dict[str, Any]:
-    """Score sequences: `predictions[i]` answers `references[i]`, a list with a dict of masks per frame.
+    """Score sequences. `predictions[i]` answers `references[i]`, a list with a dict of masks per frame.
 
-    A dict gives compressed COCO run lengths by track id; ids of predictions and references need not be alike. A mask
-    that is None or has no pixel is not there. A prediction of None is a sequence without an answer: all is missed.
+    A dict gives compressed COCO run lengths by track id; predictions and references may use different ids. A mask
+    that is None or has no pixel counts as absent. A prediction of None is a sequence without an answer: all its
+    masks are missed.
 
     Returned: `HOTA`, `DetA`, `AssA`, `LocA` (means over the thresholds), `IDSW` (identity switches at 0.5), over all
-    sequences together; `per_sequence`, the same of each; `n`, `n_failed`, `coverage`.
+    sequences together; `per_sequence`, the same for each sequence; `n`, `n_failed`, `coverage`.
 
     Raises TypeError or ValueError, naming the sequence, the frame and the track.
 
@@ -63,7 +65,7 @@ def tracking(predictions: Sequence[RawSequence | None], references: Sequence[Raw
 
 @dataclass(frozen=True)
 class SequenceCounts:
-    """The counts of a sequence; arrays are (19,), one number a threshold."""
+    """The counts of a sequence; arrays are (19,), one number per threshold."""
 
     matched: Ints
     others: Ints
@@ -80,13 +82,13 @@ SUMMED = ("matched", "others", "similarity", "association")
 
 
 def sequence_counts(prediction: RawSequence | None, reference: RawSequence) -> SequenceCounts:
-    """The counts of one sequence. Raises TypeError or ValueError."""
+    """Return the counts of one sequence. Raises TypeError or ValueError."""
     ((answer,), (true,)) = checked([prediction], [reference])
     return _count(answer, true)
 
 
 def figures(sums: Mapping[str, Floats]) -> dict[str, Floats]:
-    """`HOTA`, `DetA`, `AssA` and `LocA`, each (...), of (..., 19) sums of what `SUMMED` names."""
+    """Return `HOTA`, `DetA`, `AssA` and `LocA`, each (...), from (..., 19) sums of the fields in `SUMMED`."""
     matched, others, similarity, association = (sums[name] for name in SUMMED)
     detection = matched / np.maximum(1, matched + others)
     assigned = association / np.maximum(1, matched)
@@ -153,7 +155,7 @@ def _iou(true: Frame, answer: Frame) -> Floats:
 
 
 def _alignment(frames: Sequence[_FrameOverlaps], n_true: Ints, n_predicted: Ints) -> Floats:
-    """How well each true track and each predicted one go together over the whole sequence, 0..1."""
+    """Return how well each true track and each predicted track fit together over the sequence, 0..1."""
     shared = np.zeros((len(n_true), len(n_predicted)))
     for frame in frames:
         union = frame.iou.sum(axis=0)[None, :] + frame.iou.sum(axis=1)[:, None] - frame.iou
@@ -163,9 +165,9 @@ def _alignment(frames: Sequence[_FrameOverlaps], n_true: Ints, n_predicted: Ints
 
 
 def _switches(frames: Sequence[_FrameOverlaps], n_true: int) -> int:
-    """How often a true track is matched by another predicted one than when it was last matched.
+    """Count how often a true track is matched by another predicted track than at its last match.
 
-    Frames are matched one after the other; a pair of the frame before goes on as long as it overlaps by one half.
+    Frames are matched one after the other; a pair of the previous frame persists while it overlaps by one half.
     """
     nobody = -1
     last = np.full(n_true, nobody)
@@ -186,7 +188,7 @@ def _switches(frames: Sequence[_FrameOverlaps], n_true: int) -> int:
 
 
 def checked(predictions: Any, references: Any) -> tuple[list[list[Frame] | None], list[list[Frame]]]:  # noqa: ANN401
-    """Both columns, checked. Raises TypeError unless they are lists of sequences, ValueError unless equally long."""
+    """Check both columns. Raises TypeError unless they are lists of sequences, ValueError unless equally long."""
     for name, column in (("predictions", predictions), ("references", references)):
         _require_list(column, name, "one entry per sequence")
     if len(predictions) != len(references):
@@ -203,7 +205,7 @@ def checked(predictions: Any, references: Any) -> tuple[list[list[Frame] | None]
 
 
 def as_sequence(raw: RawSequence, where: str) -> list[Frame]:
-    """The frames of a sequence, without masks that are None or have no pixel: all masks are of one size.
+    """Return the frames of a sequence, without masks that are None or have no pixel. All masks must have one size.
 
     Raises TypeError or ValueError; the message starts with `where`.
     """
@@ -216,7 +218,7 @@ def as_sequence(raw: RawSequence, where: str) -> list[Frame]:
 
 
 def as_prediction(raw: RawSequence, reference: Sequence[Frame], where: str) -> list[Frame]:
-    """The frames of a predicted sequence, which fit the reference's in number and size."""
+    """Return the frames of a predicted sequence, which must fit the reference's in number and size."""
     frames = as_sequence(raw, where)
     if len(frames) != len(reference):
         raise ValueError(f"{where}: has {len(frames)} frames, its reference {len(reference)}; give {{}} for no mask")
@@ -243,7 +245,7 @@ def _as_frame(raw: object, where: str) -> Frame:
 
 
 def _as_mask(raw: object, where: str) -> tuple[int, dict[str, Any]]:
-    """How many pixels a mask has, and its encoding."""
+    """Return the number of pixels of a mask, and its encoding."""
     if not isinstance(raw, Mapping) or not {"size", "counts"} <= raw.keys():
         raise TypeError(f"{where}: is {raw!r:.60}; {_ADVICE}")
     size, counts = np.asarray(raw["size"]), raw["counts"]
@@ -260,10 +262,10 @@ def _as_mask(raw: object, where: str) -> tuple[int, dict[str, Any]]:
 
 
 def _runs(counts: bytes) -> Ints | None:
-    """The run lengths of a compressed string, background first; None where it is none.
+    """Return the run lengths of a compressed string, background first; None if the string is invalid.
 
-    pycocotools trusts what it reads. The format: groups of five bits from 48 on, low ones first, bit 5 set where a run
-    goes on, two's complement; from the fourth run on, the difference to the run two before.
+    pycocotools trusts its input. The format: groups of five bits from 48 on, low groups first, bit 5 set if the run
+    continues, two's complement; from the fourth run on, the difference to the run two before.
     """
     symbols = np.frombuffer(counts, np.uint8).astype(np.int64) - 48
     if not symbols.size or symbols.min() < 0 or symbols.max() > 63 or symbols[-1] > 31:

@@ -1,12 +1,11 @@
 """Exact multiset matching of relation tuples (source id, target id, relation type, value).
 
-The rule is the one of the BARISTA paper (arXiv 2605.12074, section A.3.2): a predicted relation is right when
-all four fields equal those of a reference relation of the same example; each reference relation is matched
-once at most. Strings are compared without surrounding white space and without case. Fractions run from 0 to 1.
-Needs numpy only.
+The rule follows the BARISTA paper (arXiv 2605.12074, section A.3.2). A predicted relation is right if all four
+fields equal a reference relation of the same example; each reference relation is matched at most once. Strings are
+compared without surrounding white space and without case. Fractions run from 0 to 1. Needs only numpy.
 
-Every figure comes from what the examples add (`example_sums`) and from what is made of the sum (`figures`, `tables`),
-so that whoever resamples examples needs no second statement of them.
+Every score is computed in two steps: each example adds to sums (`example_sums`), and `figures` and `tables` turn the
+sums into results. Code that resamples examples uses the same functions.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from numpy.typing import NDArray
 
 
 class RelationTuple(NamedTuple):
-    """One normalised relation between two objects of an image, which are known by their numbers."""
+    """One normalised relation between two numbered objects of an image."""
 
     source_id: int
     target_id: int
@@ -37,7 +36,7 @@ GroupsOf = Literal["all", "answered"]
 
 
 def normalise(text: str) -> str:
-    """The form in which strings are compared: stripped and case-folded; inner white space stays as it is.
+    """Return the string in the form used for comparison: stripped and case-folded; inner white space stays unchanged.
 
     >>> normalise("  Attached To ")
     'attached to'
@@ -46,7 +45,7 @@ def normalise(text: str) -> str:
 
 
 def as_relation(raw: RawRelation, where: str = "relation") -> RelationTuple:
-    """The normalised form of a mapping with the four fields (further keys are ignored) or of a 4-sequence.
+    """Normalise a mapping with the four fields (further keys are ignored) or a 4-sequence.
 
     Raises TypeError or ValueError; the message starts with `where` and names the field.
 
@@ -60,7 +59,7 @@ def as_relation(raw: RawRelation, where: str = "relation") -> RelationTuple:
     fields = _fields(raw, where)
     for at, name in enumerate(RelationTuple._fields):
         value = fields[name]
-        # bool is an int to Python, and numpy's integers are not: Integral without bool is what is meant.
+        # In Python bool is an int and numpy's integers are not, so test for Integral without bool.
         is_right = isinstance(value, Integral) and not isinstance(value, bool) if at < 2 else isinstance(value, str)
         if not is_right:
             wanted = "an integer; give the object's number as an int" if at < 2 else "a string; give its name"
@@ -84,7 +83,7 @@ def _fields(raw: RawRelation, where: str) -> Mapping[str, Any]:
 
 
 def as_relations(raw: RawExample, where: str = "example") -> list[RelationTuple]:
-    """All relations of one example, normalised. Raises TypeError or ValueError, see `as_relation`."""
+    """Normalise all relations of one example. Raises TypeError or ValueError, see `as_relation`."""
     if isinstance(raw, str | bytes | Mapping) or not isinstance(raw, Sequence):
         raise TypeError(f"{where}: is {raw!r} ({type(raw).__name__}); give a list of relations, [] for none")
     return [as_relation(relation, f"{where}[{index}]") for index, relation in enumerate(raw)]
@@ -100,7 +99,7 @@ Example = tuple["Counter[RelationTuple] | None", "Counter[RelationTuple]"]
 def example_sums(
     prediction: Counter[RelationTuple] | None, reference: Counter[RelationTuple], *, groups_of: GroupsOf = "all"
 ) -> dict[Hashable, float]:
-    """One example's contribution: its own counts, and those of its relation types and of its "type/value" labels."""
+    """Return one example's counts: in total, by relation type and by "type/value" label."""
     predicted: Mapping[RelationTuple, int] = {} if prediction is None else prediction
     hits = {item: min(count, reference[item]) for item, count in predicted.items() if item in reference}
     sums: dict[Hashable, float] = {"n": 1, "failed": int(prediction is None)}
@@ -115,21 +114,21 @@ def example_sums(
 
 @lru_cache(4096)
 def _group_names(relation_type: str, value: str, part: str) -> tuple[Hashable, Hashable]:
-    """The names of a relation's groups in `example_sums`."""
+    """Return the names of a relation's groups in `example_sums`."""
     return ("relation_type", relation_type, part), ("value", f"{relation_type}/{value}", part)
 
 
 def _f1(tp: float, predicted: float, reference: float) -> float:
-    """The f1 of one example, as `_fractions` has it."""
+    """Return the f1 of one example, as in `_fractions`."""
     precision = tp / predicted if predicted else float(not reference)
     recall = tp / reference if reference else float(not predicted)
     return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
 
 
 def figures(sums: Sums) -> dict[str, NDArray[np.float64]]:
-    """(D,) a figure: those of `tuple_f1` that are no tables. NaN of no examples."""
+    """Return (D,) scores of `tuple_f1`, without its tables. NaN for no examples."""
     n, failed = sums["n"], sums["failed"]
-    # Nothing to find and nothing found is perfect only if somebody looked.
+    # With nothing to find, finding nothing is perfect only if there is an answer.
     looked = np.where(failed < n, 1.0, 0.0)
     precision, recall, _ = (looked * values for values in _fractions(*(sums[part] for part in _PARTS)))
     examples = np.where(n > 0, n, np.nan)
@@ -145,7 +144,7 @@ def figures(sums: Sums) -> dict[str, NDArray[np.float64]]:
 
 
 def tables(sums: Mapping[Hashable, float]) -> dict[str, Any]:
-    """The tables of `tuple_f1` beside the figures, from the sums over all examples."""
+    """Return the tables of `tuple_f1` from the sums over all examples."""
     return {
         "per_relation_type": _group_tables(sums, "relation_type"),
         "per_value": _group_tables(sums, "value"),
@@ -160,7 +159,7 @@ def _groups(sums: Mapping[Hashable, Any], kind: str) -> list[str]:
 
 
 def _group_tables(sums: Mapping[Hashable, float], kind: str) -> dict[str, dict[str, Any]]:
-    """Counts and fractions of each group, sorted by group; `support` counts the reference relations."""
+    """Return counts and fractions of each group, sorted by group; `support` counts the reference relations."""
     tables = {}
     for group in _groups(sums, kind):
         counts = [sums.get((kind, group, part), 0.0) for part in _PARTS]
@@ -173,7 +172,7 @@ def _group_tables(sums: Mapping[Hashable, float], kind: str) -> dict[str, dict[s
 
 
 def _macro_f1(sums: Sums, kind: str, n: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The mean of the pooled f1 of the groups that have a reference relation; 0 if there is none."""
+    """Return the mean of the pooled f1 of the groups that have a reference relation; 0 without such groups."""
     nothing = np.zeros_like(n)
     total, present = nothing, nothing
     for group in _groups(sums, kind):
@@ -187,7 +186,10 @@ def _macro_f1(sums: Sums, kind: str, n: NDArray[np.float64]) -> NDArray[np.float
 def _fractions(
     tp: NDArray[np.float64], predicted: NDArray[np.float64], reference: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Precision, recall and f1. Nothing to find and nothing found is perfect, only one of both empty is wrong."""
+    """Return precision, recall and f1.
+
+    If both sides are empty, they are perfect; if only one side is empty, they are 0.
+    """
     precision = np.where(predicted > 0, tp / np.maximum(predicted, 1), reference == 0)
     recall = np.where(reference > 0, tp / np.maximum(reference, 1), predicted == 0)
     return precision, recall, _harmonic(precision, recall)
@@ -205,26 +207,27 @@ def _label(relation: RelationTuple) -> str:
 def tuple_f1(
     predictions: Sequence[RawExample | None], references: Sequence[RawExample], *, groups_of: GroupsOf = "all"
 ) -> dict[str, Any]:
-    """Score all examples; `predictions[i]` answers `references[i]`, None says that there is no usable answer.
+    """Score all examples. `predictions[i]` answers `references[i]`; None means that there is no usable answer.
 
-    Each example is a list of relations: dicts with source_id, target_id, relation_type and value, or
-    4-sequences in this order.
+    Each example is a list of relations: dicts with source_id, target_id, relation_type and value, or 4-sequences in
+    this order.
 
     Returned:
-    * `micro_precision`, `micro_recall`, `micro_f1`: counts pooled over all examples. The relations of a
-      failed example stay in the reference count, so a failure lowers recall.
-    * `mean_example_f1`: mean over all examples, failed ones count 0.
-    * `macro_f1`, `macro_value_f1`: mean of the pooled f1 over relation types, and over "type/value" labels, that have
-      a reference relation, each with the same weight; 0 if there is none.
-    * `per_relation_type`, `per_value`: per relation type, and per "type/value", the pooled precision, recall,
-      f1, tp, n_predicted and support (reference relations); a fraction of nothing is 0.
-      `groups_of="answered"` (the release's rule) pools these, and the macro figures, over the examples that have a
-      prediction; the micro figures are over all examples in either case.
-    * `n`, `n_failed`: examples; `coverage`: the fraction of examples with a prediction.
+    * `micro_precision`, `micro_recall`, `micro_f1`: counts pooled over all examples. The relations of a failed
+      example stay in the reference count, so a failure lowers recall.
+    * `mean_example_f1`: mean over all examples; failed examples count 0.
+    * `macro_f1`, `macro_value_f1`: mean of the pooled f1 over the relation types, and over the "type/value" labels,
+      that have a reference relation, with equal weights; 0 without any.
+    * `per_relation_type`, `per_value`: per relation type, and per "type/value", the pooled precision, recall, f1,
+      tp, n_predicted and support (reference relations); a fraction of nothing is 0. `groups_of="answered"` (the
+      release's rule) pools these, and the macro scores, over the examples that have a prediction. The micro scores
+      always cover all examples.
+    * `n`, `n_failed`: the number of examples, and of examples without a prediction.
+    * `coverage`: the fraction of examples with a prediction.
     * `tp`, `n_predicted`, `n_reference`: pooled counts of relations.
 
-    Raises ValueError for no examples, unequal lengths, missing fields or an unknown `groups_of`, TypeError for wrong
-    types.
+    Raises ValueError for no examples, unequal lengths, missing fields or an unknown `groups_of`, and TypeError for
+    wrong types.
 
     >>> on, under = (1, 2, "position", "on"), (2, 1, "position", "under")
     >>> result = tuple_f1(predictions=[[on], None], references=[[on, under], [on]])
@@ -243,7 +246,7 @@ def tuple_f1(
 
 
 def as_examples(predictions: Sequence[RawExample | None], references: Sequence[RawExample]) -> list[Example]:
-    """All examples, checked. Raises ValueError, also for none, or TypeError."""
+    """Check all examples. Raises ValueError, also for no examples, or TypeError."""
     answers, expected = checked(predictions, references)
     if not expected:
         raise ValueError("predictions and references are empty: there is nothing to score; give >= 1 example")
@@ -255,7 +258,10 @@ def checked(
     predictions: Any,  # noqa: ANN401
     references: Any,  # noqa: ANN401
 ) -> tuple[list[list[RelationTuple] | None], list[list[RelationTuple]]]:
-    """Both columns, normalised. Raises TypeError unless they are lists of examples, ValueError unless equally long."""
+    """Check and normalise both columns.
+
+    Raises TypeError unless they are lists of examples, ValueError unless equally long.
+    """
     for name, column in (("predictions", predictions), ("references", references)):
         if isinstance(column, str | bytes | Mapping) or not isinstance(column, Sequence):
             raise TypeError(f"{name}: is of type {type(column).__name__}; give a list with one entry per example")
@@ -277,12 +283,12 @@ NOTHING = "(nothing)"
 def tuple_confusion(
     predictions: Sequence[RawExample | None], references: Sequence[RawExample]
 ) -> dict[str, dict[str, int]]:
-    """The answered relations in place of the reference ones: "type/value" of the reference -> "type/value" answered ->
-    count.
+    """Count which relations were answered in place of the reference relations.
 
-    Within an example, relations between the same two objects in the same direction answer for each other: equal ones
-    first, the rest in order of their labels. What is left over is answered by, or answers for, `(nothing)`; so is all
-    of a failed example. Raises as `tuple_f1` does.
+    Returns "type/value" of the reference -> "type/value" answered -> count. Within an example, relations between the
+    same two objects in the same direction are paired: equal relations first, the rest in order of their labels.
+    Relations without a partner are paired with `(nothing)`; so are all relations of a failed example. Raises as
+    `tuple_f1` does.
 
     >>> on, under, inside = ((1, 2, "position", value) for value in ("on", "under", "inside"))
     >>> tuple_confusion([[on], [inside], []], [[on], [under], [on]])

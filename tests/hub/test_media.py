@@ -71,7 +71,7 @@ def test_a_set_with_other_pictures_has_the_published_hash(painted_run: Path, hon
 
 
 def test_a_run_on_other_pictures_is_refused_by_the_published_dataset(painted_run: Path, honest_data: Path) -> None:
-    complaint = rf"{PAINTED} of 12 examples were shown other media than those of {honest_data}, first '.*Remedy"
+    complaint = rf"{PAINTED} of 12 examples were shown other media than in {honest_data}, first '.*Remedy"
     with pytest.raises(DataError, match=complaint):
         submit(painted_run, dataset=honest_data)
 
@@ -89,12 +89,12 @@ def test_frames_of_other_videos_are_refused(small_release: Path, honest_data: Pa
         video.write_bytes(video.read_bytes() + b"\0\0\0\x08free")
     data = build(release, tmp_path / "barista", frames="linked", **SETTINGS).folder
     run = run_of(data, tmp_path / "run", "relations", some_right(data, "relations"))
-    with pytest.raises(DataError, match="12 of 12 examples were shown other media than those of"):
+    with pytest.raises(DataError, match="12 of 12 examples were shown other media than in"):
         submit(run, dataset=honest_data)
 
 
 def test_stored_pictures_cannot_be_held_to_links(honest_run: Path, linked_run: Path) -> None:
-    with pytest.raises(DataError, match=r"12 of 12 .* than those of .*, whose media are frames of videos.*Remedy"):
+    with pytest.raises(DataError, match=r"12 of 12 .* than in .*, whose media are frames of videos.*Remedy"):
         submit(honest_run, dataset=linked_run.parent / "barista")
 
 

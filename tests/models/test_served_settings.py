@@ -163,7 +163,7 @@ def test_reasoning_is_sent_in_the_field_that_is_named(settings, sent):
     [
         ({"reasoning": "on"}, "say --reasoning off, low, medium or high, or name another --reasoning-field"),
         ({"reasoning": "low", "reasoning_field": "chat_template_kwargs.thinking"}, "say --reasoning on or off"),
-        ({"reasoning": "low", "extra_body": {"reasoning_effort": "high"}}, "leave one of them out"),
+        ({"reasoning": "low", "extra_body": {"reasoning_effort": "high"}}, "leave out one of them"),
         ({"reasoning": "max"}, "give another --reasoning"),
     ],
 )

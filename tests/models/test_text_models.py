@@ -92,7 +92,7 @@ def test_without_its_images_a_request_is_answered_and_with_them_it_fails_alone(m
     )
     ((failed,), (answered,)) = model.generate([shown, asked(1, QUESTIONS[1])], GREEDY)
     assert isinstance(failed, Failure)
-    assert "reads text alone" in failed.error
+    assert "reads only text" in failed.error
     assert isinstance(answered, Completion)
     ((blind,),) = ablated(model, "text_only").generate([shown], GREEDY)
     assert isinstance(blind, Completion)

@@ -1,10 +1,10 @@
 """Activity recognition (paper, sections 4.2.2 and A.3.1; released rules, docs/upstream/barista.md).
 
-A few frames of one activity segment are shown, evenly spread; the model picks the segment's label out of lettered
-choices. Scored by accuracy: an answer that cannot be read is wrong.
+The model sees a few evenly spaced frames of one activity segment, and chooses the segment's label from lettered
+choices. Scored by accuracy: an unreadable answer is wrong.
 
-Segments are half-open everywhere else, but here the release counts their `end` frame too. Two segments that share
-nothing but that frame do not overlap. Where release and paper differ, see `protocols.yaml`.
+Segments are half-open everywhere else, but here the release includes their `end` frame. Two segments that share only
+that frame do not overlap. Differences between release and paper are in `protocols.yaml`.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ _PLACEHOLDER = re.compile(r"<\s*CHOICE_ID\s*>|CHOICE_(?:ID[_: ])?", re.IGNORECAS
 
 
 class ActivityMetadata(FrameMetadata):
-    """The segment's frames as the file has them; `segment_frames` counts those that the release counts to it."""
+    """The segment's frames as in the file; `segment_frames` is their number by the release's rule."""
 
     verb: str
     segment_start: Int64
@@ -108,13 +108,13 @@ class Activity(ChoiceTask, GraphTask[ActivitySampling]):
         return segment.start, segment.end
 
     def vocabulary(self, video: VideoGraph, sampling: ActivitySampling) -> Vocabulary:
-        """(class id, name) pairs: the choices come from the classes of all sampled videos."""
+        """Return (class id, name) pairs: the choices come from the classes of all sampled videos."""
         if not sampling.selects(video):
             return ()
         return tuple(dict.fromkeys((str(segment.class_id), segment.name) for segment in named_activities(video)))
 
     def candidates(self, video: VideoGraph, sampling: ActivitySampling) -> Iterator[Candidate | SkippedExample]:
-        """Segments in the order of the file: named, alone in their time (unless by the paper), and long enough."""
+        """Return segments in the order of the file: named, without overlap (unless by the paper), and long enough."""
         first, stop = sampling.frame_range or (0, video.frame_count)
         yield from unnamed_activities(video)
         crowded = frozenset() if self.follows_paper else _overlapping_places(named_activities(video))
@@ -127,7 +127,7 @@ class Activity(ChoiceTask, GraphTask[ActivitySampling]):
     def select(
         self, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: ActivitySampling
     ) -> Iterator[Candidate | SkippedExample]:
-        """Up to `per_class` candidates of each class, in turn from its videos, where there are enough choices."""
+        """Return up to `per_class` candidates of each class, alternating its videos, if there are enough choices."""
         classes = len({class_id for class_id, _ in vocabulary})
         count = min(sampling.choices or classes, classes)
         if count < FEWEST_CHOICES:
@@ -195,14 +195,14 @@ class Activity(ChoiceTask, GraphTask[ActivitySampling]):
         return {choice.choice_id: choice.text for choice in ActivityInputs.of(example).choices}
 
     def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
-        """The choice that an answer names: by the release's rule, by the paper's protocol as `read_choice` does."""
+        """Return the choice that an answer names: by the release's rule, or by the paper's with `read_choice`."""
         choices = {choice.choice_id: choice.text for choice in ActivityInputs.read(inputs).choices}
         if not self.follows_paper:
             return read_released(text, list(choices))
         return read_choice(_PLACEHOLDER.sub("", text), choices)
 
     def statistics(self, samples: Sequence[Scored]) -> SumStatistics:
-        """Accuracy over all samples and over the readable ones, by class and by verb, and what is mistaken for what."""
+        """Return accuracy over all samples and over readable samples, by class and by verb, and the confusions."""
         letters = (s.prediction and ChosenLetter.read(s.prediction.value).choice_id for s in samples)
         rows = [
             question_sums(_question(s.example)._replace(prediction=letter))
@@ -218,7 +218,7 @@ class Activity(ChoiceTask, GraphTask[ActivitySampling]):
         return {"activity": example.label}
 
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
-        """The difference of the chosen activity from the true one: its verb, its object, or both."""
+        """Return how the chosen activity differs from the right one: in its verb, its object, or both."""
         reference, answer = _reference_and_answer(example, prediction)
         if answer is None:
             return (AnswerFailure("format", evidence_objects(example)),)
@@ -243,16 +243,16 @@ class Activity(ChoiceTask, GraphTask[ActivitySampling]):
         return (ActivityTarget.of(example).choice_id,)
 
     def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
-        """The choice that is the reference most often in other videos; at a tie the first by its text."""
+        """Return the most frequent reference of other videos among the choices; at a tie the first by its text."""
         counts = class_counts(others)
         ranked = sorted(ActivityInputs.of(example).choices, key=lambda choice: (-counts[choice.class_id], choice.text))
         return self.answer_text([ranked[0].choice_id], example)
 
 
 def read_released(text: str, labels: Sequence[str]) -> Prediction | ParseError:
-    """A `ChosenLetter`: the best-scored label, else the one that the text names last, as the release reads it.
+    """Return a `ChosenLetter`: the best-scored label, else the last label that the text names, by the release's rule.
 
-    That is the last `answer:` right after which one of the labels stands, else the last tag `<CHOICE_ID_x>` with one
+    This is the last `answer:` directly followed by a label, else the last tag `<CHOICE_ID_x>` with a label
     (docs/upstream/barista.md).
     """
     scores = read_scores(text, labels)
@@ -267,7 +267,7 @@ def read_released(text: str, labels: Sequence[str]) -> Prediction | ParseError:
 
 
 def _token(text: str, position: int) -> str:
-    """The word that stands at a position, but for what the prompt's own placeholder may leave before it."""
+    """Return the word at a position, without parts of the prompt's placeholder before it."""
     before = _BEFORE.match(text, position)
     token = _TOKEN.match(text, before.end() if before else position)
     return token[0] if token else ""
@@ -275,7 +275,7 @@ def _token(text: str, position: int) -> str:
 
 @per_example
 def _question(example: Example) -> ChoiceQuestion:
-    """The question as the metric reads it, without an answer; cached per example."""
+    """Return the question for the metric, without an answer; cached per example."""
     choices = {choice.choice_id: choice.verb for choice in ActivityInputs.of(example).choices}
     (question,) = as_questions([None], [ActivityTarget.of(example).choice_id], [example.label], choices=[choices])
     return question
@@ -283,7 +283,7 @@ def _question(example: Example) -> ChoiceQuestion:
 
 @cached_by_set
 def class_counts(examples: Sequence[Example]) -> Counter[str]:
-    """The number of examples of which each activity class is the reference."""
+    """Count the examples of each activity class."""
     return Counter(str(ActivityTarget.of(example).class_id) for example in examples)
 
 
@@ -296,12 +296,12 @@ def _reference_and_answer(
 
 
 def named_activities(video: VideoGraph) -> list[Segment]:
-    """The video's activities that have a class and are called `Verb noun`; their places here are in example ids."""
+    """Return the video's activities with a class and a name `Verb noun`; example ids use their places in this list."""
     return [segment for segment in video.activities() if not _problem(segment)]
 
 
 def unnamed_activities(video: VideoGraph) -> Iterator[SkippedExample]:
-    """The other activities, which nobody can be asked about, and why."""
+    """Return the other activities, which have no questions, and the reasons."""
     for segment in video.activities():
         if problem := _problem(segment):
             yield SkippedExample(FrameRef(video.video_id, max(0, segment.start)), problem, f"activities[{segment.row}]")
@@ -314,7 +314,7 @@ def _problem(segment: Segment) -> str:
 
 
 def _segment_frames(video: VideoGraph, segment: Segment) -> range:
-    """All frames that the release counts to a segment, its `end` included."""
+    """Return all frames of a segment by the release's rule, its `end` included."""
     return range(max(0, segment.start), min(segment.end + 1, video.frame_count))
 
 
@@ -323,10 +323,10 @@ def _shown_frames(frames: range, sampling: ActivitySampling) -> list[int]:
 
 
 def _overlapping_places(segments: Sequence[Segment]) -> frozenset[int]:
-    """Places of the segments that share time with another one; what only touches does not."""
+    """Return places of the segments that share time with another; touching segments do not."""
     by_start = sorted(range(len(segments)), key=lambda number: segments[number].start)
     crowded: set[int] = set()
-    longest = by_start[:1]  # of those before, the one that ends last
+    longest = by_start[:1]  # the last-ending of the previous ones
     for earlier, number in pairwise(by_start):
         longest = [max(*longest, earlier, key=lambda place: segments[place].end)]
         for other in (earlier, *longest):
@@ -336,9 +336,9 @@ def _overlapping_places(segments: Sequence[Segment]) -> frozenset[int]:
 
 
 def _cap_by_class(candidates: Sequence[Candidate], sampling: ActivitySampling) -> list[Candidate]:
-    """The candidates up to the cap of each class, one from every video in turn; in the order given.
+    """Return the candidates up to the cap of each class, alternating videos, in the given order.
 
-    The videos of a class are shuffled by one generator for all classes, as released.
+    The videos of a class are shuffled by one generator for all classes, as in the release.
     """
     if sampling.per_class is None:
         return list(candidates)
@@ -356,12 +356,12 @@ def _cap_by_class(candidates: Sequence[Candidate], sampling: ActivitySampling) -
 
 
 def _noun(name: str) -> str:
-    """All of a `Verb noun` label but the verb, in lower case."""
+    """Return all of a `Verb noun` label except the verb, in lower case."""
     return name.partition(" ")[2].strip().casefold()
 
 
 def _defined_tables(sums: Row) -> dict[str, Any]:
-    """The metric's tables without what these samples leave undefined, such as fractions of no wrong answers."""
+    """Return the metric's tables without undefined entries, such as fractions of no wrong answers."""
     per_kind = tables(sums)
     for name in ("per_class", "per_verb"):
         for group in (per_kind[name] or {}).values():

@@ -1,4 +1,4 @@
-"""The lettered choices of an activity question: which are sampled, in which order, and their names."""
+"""The lettered choices of an activity question: their sample, order and names."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class ActivitySampling(Sampling):
 
     Args:
         frames: frames of one example.
-        per_class: examples of one activity class at the most; None for all.
-        choices: options of a question; None for all classes.
-        same_verb: options that share the verb of the right one, where there are as many.
+        per_class: limit of examples per activity class; None for all.
+        choices: choices of a question; None for all classes.
+        same_verb: number of choices with the verb of the right choice, if there are as many.
     """
 
     per_class: Count | None = None
@@ -42,9 +42,9 @@ class ActivitySampling(Sampling):
 def sample_choices(
     class_id: str, names: Mapping[str, str], sampling: ActivitySampling, rng: random.Random
 ) -> list[ActivityChoice]:
-    """The choices of one question in the order shown, the reference among them; `names` are those of all classes.
+    """Return the choices of one question in the order shown, the reference included; `names` belong to all classes.
 
-    Those of the question's classes that share a name show their id too.
+    If several classes of the question share a name, their ids are shown too.
     """
     class_ids = _pick_classes(class_id, {item: released_verb(name) for item, name in names.items()}, sampling, rng)
     times = Counter(names[item] for item in class_ids)
@@ -56,9 +56,9 @@ def sample_choices(
 
 
 def _pick_classes(class_id: str, verbs: Mapping[str, str], sampling: ActivitySampling, rng: random.Random) -> list[str]:
-    """The classes of one question, shuffled: the reference, distractors of its verb, and others of any verb.
+    """Return the classes of one question, shuffled: the reference, distractors with its verb, and others of any verb.
 
-    The calls on the generator are the release's, in its order.
+    The calls of the generator follow the release, in its order.
     """
     others = [item for item in sorted(verbs) if item != class_id]
     same_verb = [item for item in others if verbs[item] == verbs[class_id]]
@@ -79,12 +79,12 @@ def _pick_classes(class_id: str, verbs: Mapping[str, str], sampling: ActivitySam
 
 
 def released_verb(name: str) -> str:
-    """The verb of a `Verb noun` label, as choices are sampled by it; empty where the label begins with a blank."""
+    """Return the verb of a `Verb noun` label for sampling choices; empty if the label begins with a blank."""
     return name.split(" ", 1)[0]
 
 
 def group_verb(name: str) -> str:
-    """The verb that figures are grouped by, which is never empty.
+    """Return the verb for grouping scores, which is never empty.
 
     >>> group_verb("Pour milk"), group_verb(" Pour milk")
     ('Pour', 'Pour')

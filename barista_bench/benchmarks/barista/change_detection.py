@@ -1,10 +1,11 @@
 """Changes within a clip, read from the graph: four detectors (BARISTA release and paper, sections 4.2.2, A.3.3).
 
-`unknown` objects (see `clips`) have no changes of their own; what is `unknown` can be touched, and things can be put on
-it. Detectors are pure: one clip in, its changes out.
+`unknown` objects (see `clips`) have no changes themselves, but they can be touched, and things can be put on them.
+Detectors are pure: one clip in, its changes out.
 
-Ranges are half-open but for activities, whose end frame counts here. Changes that read the same are one. The release
-leaves the order of changes to hashing; here objects come in the order of the file's object table, relations sorted.
+Ranges are half-open except for activities, whose end frame counts here. Changes with the same text are one. In the
+release the order of changes depends on hashing; here objects follow the order of the file's object table, and relations
+are sorted.
 """
 
 from __future__ import annotations
@@ -33,13 +34,14 @@ class Change(TypedFields):
     """One change, or one part of it, as evidence.
 
     category: the question's category, one of `CATEGORIES`.
-    number: which of the clip's changes of the category this is part of, from 0: a hand's timeline, all relations that
-        an object gains and loses, and the activities of two keyframes are one change each.
+    number: the index, from 0, of the clip's change of the category that this is part of: a hand's timeline, all
+    relations that an object gains and loses, and the activities of two keyframes are one change each.
     kind: `opened`, `closed`, `started extracting` ...; `contact`; `new` or `lost`; `ended`, `started` or `continuing`.
     subject: category of the object, the hand, the relation's source, or the activity's name.
     value: the relation's value, else empty.
-    objects: categories touched, or the relation's target.
-    object_ids: all objects meant; for an activity, those that a hand acts on around the keyframes of `start` to `end`.
+    objects: categories of touched objects, or the relation's target.
+    object_ids: all objects involved; for an activity, objects of the hands' actions around the keyframes of `start` to
+    `end`.
     rows: places in the file's `attributes`, `relations` or `activities`, by category.
     start, end: the keyframes between which it happens, or at which it holds; both included.
     """
@@ -57,15 +59,15 @@ class Change(TypedFields):
 
 
 def changes_domain(name: str | None) -> Domain | None:
-    """The domain whose changes of value are asked about; None: the release's.
+    """Return the domain whose changes of value are asked about; None: the release's.
 
-    Raises ConfigError for a file that is none.
+    Raises ConfigError for an invalid file.
     """
     return None if name is None else domain_called(name)
 
 
 def detect_changes(view: ClipView, domain: Domain | None = None) -> dict[Category, list[Change]]:
-    """The changes of each category that has any, in the order of `CATEGORIES`; of states as `state_changes` says."""
+    """Return the changes of each category that has any, in the order of `CATEGORIES`; see `state_changes`."""
     changes = (
         state_changes(view, domain),
         action_transitions(view),
@@ -76,8 +78,10 @@ def detect_changes(view: ClipView, domain: Domain | None = None) -> dict[Categor
 
 
 def state_changes(view: ClipView, domain: Domain | None = None) -> list[Change]:
-    """Changes of the usual value of persistent objects' attributes between the windows, where that has a name: in the
-    release four states, with a domain any two values that exclude each other."""
+    """Return changes of persistent objects' usual attribute values between the windows, if the change has a name.
+
+    The release names four states. With a domain, any two values that exclude each other have a name.
+    """
     table = view.video.attributes_table
     positions = table.positions_in(view.span)
     positions = positions[view.persistent[table.source[positions]]]
@@ -87,7 +91,7 @@ def state_changes(view: ClipView, domain: Domain | None = None) -> list[Change]:
         ranges.setdefault((int(table.source[position]), kind), []).append(position)
     events: list[tuple[Hashable, list[Change]]] = []
     for (index, kind), group in sorted(ranges.items(), key=lambda item: item[0][0]):
-        # An entry counts once on a frame, whatever number of its ranges hold there.
+        # An entry counts once on a frame, even if several of its ranges hold there.
         entries: dict[int, tuple[str, NDArray[np.bool_]]] = {}
         for position, frames in zip(group, view.active_frames(table, np.array(group)), strict=True):
             _, value, _, _, row = table.entry(position)
@@ -109,7 +113,7 @@ def state_changes(view: ClipView, domain: Domain | None = None) -> list[Change]:
 def _usual_value(
     entries: dict[int, tuple[str, NDArray[np.bool_]]], annotations: NDArray[np.int32], window: slice
 ) -> str | None:
-    """The value that a window states most often, the one stated first of several; None where it states none."""
+    """Return the most frequent value of a window, the first stated at a tie; None without values."""
     counts: Counter[str] = Counter()
     for column in range(window.start, window.stop):
         for row in sorted(entries):
@@ -120,9 +124,9 @@ def _usual_value(
 
 
 def _description(before: str | None, after: str | None, attribute_type: str, domain: Domain | None) -> str:
-    """The name of a change of value; empty where it has none.
+    """Return the name of a change of value; empty without a name.
 
-    Released names are few; with a domain, any two values that cannot be said of one moment make a change.
+    The release has few names. With a domain, any two values that cannot hold at the same moment make a change.
     """
     if before is None or after is None or before == after:
         return ""
@@ -141,9 +145,9 @@ def _description(before: str | None, after: str | None, attribute_type: str, dom
 
 
 def action_transitions(view: ClipView) -> list[Change]:
-    """The timeline of each hand that touches different things at different keyframes, equal steps merged.
+    """Return the timeline of each hand that touches different things at different keyframes, equal steps merged.
 
-    What it touches at a keyframe is what most frames of the window show, of those that show the hand. A timeline begins
+    The contact at a keyframe is the most frequent contact of the window's frames that show the hand. A timeline begins
     with the first contact.
     """
     events: list[tuple[Hashable, list[Change]]] = []
@@ -174,7 +178,7 @@ def action_transitions(view: ClipView) -> list[Change]:
 def _contact(
     view: ClipView, hand: str, contacts: list[ActiveRelation], categories: tuple[str, ...], keyframes: list[int]
 ) -> Change:
-    """The contact of a hand with objects at some keyframes in a row, as a change."""
+    """Return the contact of a hand with objects at consecutive keyframes, as a change."""
     step_contacts = [
         contact
         for contact in contacts
@@ -188,9 +192,9 @@ def _contact(
 
 
 def relation_changes(view: ClipView) -> list[Change]:
-    """Changes of persistent objects that stand in a relation of place in one of the windows only.
+    """Return changes of persistent objects with a relation of place in only one of the windows.
 
-    A relation holds in a window if it does on half of the frames or more on which the object is seen there.
+    A relation holds in a window if it holds on at least half of the frames that show the object.
     """
     relations: dict[int, dict[tuple[str, str], list[ActiveRelation]]] = {}
     for relation in view.relations:
@@ -217,7 +221,7 @@ def relation_changes(view: ClipView) -> list[Change]:
 
 
 def activity_progression(view: ClipView) -> list[Change]:
-    """Activities that end, start and go on from one keyframe to the next, where they differ."""
+    """Return activities that end, start and continue from one keyframe to the next, if they differ."""
     events: dict[Hashable, list[Change]] = {}
     for (start, before), (end, after) in pairwise(zip(view.keyframes, view.activities, strict=True)):
         ended, started = sorted(set(before) - set(after)), sorted(set(after) - set(before))
@@ -254,7 +258,7 @@ def _new_change(
     objects: Iterable[str] = (),
     span: tuple[int, int] | None = None,
 ) -> Change:
-    """A change; without `span` it lies between the first and the last keyframe."""
+    """Return a change; without `span` it lies between the first and the last keyframe."""
     start, end = span or (view.keyframes[0], view.keyframes[-1])
     return Change(
         category=category,
@@ -271,7 +275,7 @@ def _new_change(
 
 
 def _number_changes(events: Iterable[tuple[Hashable, list[Change]]]) -> list[Change]:
-    """The parts of all changes in order; changes with the same key are one, of all their objects."""
+    """Return the parts of all changes in order; changes with the same key become one change of all their objects."""
     merged: dict[Hashable, list[Change]] = {}
     for key, changes in events:
         for change, repeated in zip(merged.setdefault(key, changes), changes, strict=True):

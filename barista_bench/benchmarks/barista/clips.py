@@ -1,8 +1,8 @@
 """Clips of a video: a few keyframes, and the graph around each of them as arrays.
 
-Around each keyframe lies a window of the frames within 2 of it that the video has. An object is persistent if the first
-and the last window hold 2 annotations of it or more. An object that no keyframe shows counts as `unknown` in that clip,
-but for where it is the target of a relation.
+The window of a keyframe is the video's frames within a distance of 2. An object is persistent if the first and the last
+window hold 2 annotations of it or more. An object that no keyframe shows counts as `unknown` in that clip, except as
+the target of a relation.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class ClipSampling(Sampling):
     Args:
         frames: keyframes of a clip.
         spacing: frames from one keyframe to the next.
-        seconds: what a clip lasts, from its first keyframe to its last, at any frame rate; None keeps to `spacing`.
+        seconds: duration of a clip, from its first keyframe to its last, at any frame rate; None uses `spacing`.
     """
 
     frames: Count = 1
@@ -47,9 +47,9 @@ class ClipSampling(Sampling):
 
 
 def clips(video: VideoGraph, sampling: ClipSampling) -> Iterator[Keyframes]:
-    """Clips one after the other without overlap; the last one may be shorter, but not below 2 keyframes.
+    """Return consecutive clips without overlap; the last may be shorter, but has at least 2 keyframes.
 
-    With a sampled frame range, those that lie entirely in it.
+    With a sampled frame range, only clips entirely inside it.
     """
     low, high = sampling.frame_range or (0, video.frame_count)
     spacing = _spacing(video, sampling)
@@ -61,12 +61,12 @@ def clips(video: VideoGraph, sampling: ClipSampling) -> Iterator[Keyframes]:
 
 
 def clip_span(video: VideoGraph, first: int, sampling: ClipSampling) -> tuple[int, int]:
-    """Frames [start, stop) of the clip from `first` on, with what lies around its keyframes."""
+    """Return frames [start, stop) of the clip from `first` on, including the windows of its keyframes."""
     return first - WINDOW, first + sampling.frames * _spacing(video, sampling) + WINDOW
 
 
 def _spacing(video: VideoGraph, sampling: ClipSampling) -> int:
-    """Frames between two keyframes: as released, or so many that a clip lasts `sampling.seconds` at any frame rate."""
+    """Return frames between two keyframes: the release's value, or from `sampling.seconds` and the frame rate."""
     if sampling.seconds is None:
         return sampling.spacing
     if not video.video.fps:
@@ -88,9 +88,9 @@ class ActiveRelation(NamedTuple):
 class ClipView:
     """One clip's part of the graph as arrays (object or range, frame), for the detectors.
 
-    `frames` are those of all windows; `end_windows` are the columns of the first and of the last window; `categories`
-    are those that objects have here, by index of `VideoGraph.objects`; `annotations` counts those of each object on
-    each frame.
+    `frames` are the frames of all windows; `end_windows` are the columns of the first and of the last window;
+    `categories` are the objects' categories in this clip, by index of `VideoGraph.objects`; `annotations` counts each
+    object's annotations on each frame.
     """
 
     def __init__(self, video: VideoGraph, keyframes: Keyframes) -> None:
@@ -114,19 +114,19 @@ class ClipView:
         self.persistent: NDArray[np.bool_] = is_named & first & last
 
     def window(self, first: int, last: int | None = None) -> slice:
-        """The columns from `WINDOW` frames before one keyframe to as many after it, or after another one."""
+        """Return the columns from `WINDOW` frames before keyframe `first` to as many after it, or after `last`."""
         last = first if last is None else last
         low, high = np.searchsorted(self.frames, [first - WINDOW, last + WINDOW + 1])
         return slice(int(low), int(high))
 
     def active_frames(self, table: Ranges, positions: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """(positions, frames) whether each range of an attribute or relation table covers each frame."""
+        """Return (positions, frames) True where a range of an attribute or relation table covers a frame."""
         start, end = table.start[positions, None], table.end[positions, None]
         return (start <= self.frames) & (self.frames < end)
 
     @cached_property
     def relations(self) -> list[ActiveRelation]:
-        """Relation ranges that hold on some frame, with both ends annotated there; in the order of the file."""
+        """Return relation ranges that hold on some frame, with both ends annotated there; in the order of the file."""
         table = self.video.relations_table
         positions = table.positions_in(self.span)
         source, target = table.source[positions], table.target[positions]
@@ -139,12 +139,12 @@ class ClipView:
 
     @cached_property
     def contacts(self) -> list[ActiveRelation]:
-        """Contacts of hands with objects."""
+        """Return contacts of hands with objects."""
         return [r for r in self.relations if r.type == HAND_RELATION and self.categories[r.source] in HANDS]
 
     @cached_property
     def activities(self) -> list[dict[str, list[int]]]:
-        """The names of the activities at each keyframe, with their rows in the file."""
+        """Return the names of the activities at each keyframe, with their rows in the file."""
         active: list[dict[str, list[int]]] = []
         for keyframe in self.keyframes:
             names: dict[str, list[int]] = {}
@@ -156,9 +156,9 @@ class ClipView:
         return active
 
     def target(self, relation: ActiveRelation) -> str:
-        """The category of a relation's target, whether or not a keyframe shows it."""
+        """Return the category of a relation's target, even if no keyframe shows it."""
         return self.video.objects[relation.target].category
 
     def ids(self, objects: Iterable[int]) -> list[str]:
-        """Ids of objects given by index, each once."""
+        """Return ids of objects given by index, each once."""
         return list(dict.fromkeys(self.video.objects[index].id for index in objects))

@@ -1,9 +1,9 @@
-"""Lines that the release froze as examples of ours, task by task; the inverse of `released_sets.py`.
+"""Reads lines that the release froze as our examples, task by task; the inverse of `released_sets.py`.
 
-Boxes are frozen on an integer grid, so that there are no pixel boxes: the paper's protocol, which scores against those,
-refuses such examples. What only annotations hold and no line needs (activities, device, evidence, ...) stays empty:
-the same file gives the same example wherever it is read. Frame sizes, masks and the vocabulary of relations come from
-the release beside the file.
+Boxes are frozen on an integer grid without pixel boxes, so the paper's protocol, which scores pixel boxes, refuses such
+examples. Data that only annotations hold and no line needs (activities, device, evidence, ...) stays empty: the same
+file gives the same example everywhere. Frame sizes, masks and the vocabulary of relations come from the release, beside
+the file.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class _GridBoxes(msgspec.Struct, kw_only=True):
         return self.frame_width, self.frame_height
 
     def target(self, name: str, value: Json) -> Fields:
-        """The target of an example, which has no boxes in pixels."""
+        """Return the target of an example, which has no boxes in pixels."""
         return {name: value, "bbox_format": self.bbox_format, "bbox_scale": self.bbox_scale}
 
     def check_boxes(self, boxes: Sequence[list[int]]) -> None:
@@ -127,7 +127,7 @@ class _Activity(msgspec.Struct):
 
 
 class _Segment(msgspec.Struct):
-    """Metadata of an activity line: frames count from 0, the end is the file's own."""
+    """Metadata of an activity line: frames count from 0, the end is unchanged from the file."""
 
     segment_frame_start: int
     segment_frame_end: int
@@ -151,11 +151,11 @@ class _Clip(msgspec.Struct):
 
 
 def import_example(task: type[Task], line: FrozenLine, root: ReleaseRoot) -> Example:
-    """One released line as an example of ours.
+    """Read one released line as our example.
 
     Raises:
-        DataError: a field is missing or cannot be used, or the release below `root` does not hold what the line
-            leaves out; names the field.
+        DataError: a field is missing or invalid, or the release below `root` lacks data that the line omits; names the
+            field.
     """
     return _READERS[task](line, root)
 
@@ -171,7 +171,10 @@ def _example(
     object_ids: Sequence[str] = (),
     question: str | None = None,
 ) -> Example:
-    """An example of a line. Evidence but for object ids is unknown: lists stay empty, and rows of the file are -1."""
+    """Return an example of a line.
+
+    Evidence except object ids is unknown: lists stay empty, and rows of the file are -1.
+    """
     unknown: dict[object, Json] = {str: "", Int64: -1}
     kinds = field_types(task.evidence_type)
     question_field: Fields = {} if question is None else {"question": question}
@@ -246,7 +249,7 @@ def _read_referring(line: FrozenLine, root: ReleaseRoot) -> Example:
 
 
 def _facts(subject: _DescribedObject) -> FrameFacts:
-    """The facts of the line about its object, which has index 0, and no other; rows of the file are unknown: -1."""
+    """Return only the line's facts about its object, which has index 0; rows of the file are unknown: -1."""
     others = {item.target_object_id: item.target_category for item in subject.relations}
     objects = (SceneObject(subject.object_id, subject.category), *(SceneObject(*other) for other in others.items()))
     numbers = {object_id: number for number, object_id in enumerate(others, start=1)}

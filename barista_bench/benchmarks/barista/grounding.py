@@ -1,13 +1,13 @@
 """Phrase grounding (paper, sections 4.2.1, A.1 and A.2.1; released rules, docs/upstream/barista.md).
 
-A frame and a phrase such as `white coffee cup held by the left hand`; the model boxes every object that the phrase
-means. Scored by COCO's mean average precision: each example is an image, its category the label, all scores 1; by
-the paper's protocol a detector may give its own (`BoxStatistics`).
+Given a frame and a phrase such as `white coffee cup held by the left hand`, the model boxes every object that the
+phrase describes. Scored by COCO's mean average precision: each example is an image, its category the label, all
+confidences are 1. By the paper's protocol a detector may give confidences (`BoxStatistics`).
 
-Which frames and categories are asked for does not depend on the sampled relations that phrases use. Mean average
-precision of answers without confidences depends on the order of the examples: as in the release it is that of the
-frozen set; `tie_spread` says what other orders give, and the F1 figures depend on none. Where release and paper differ,
-see `protocols.yaml`.
+The choice of frames and categories does not depend on the sampled relations in phrases. Mean average precision of
+answers without confidences depends on the order of the examples: as in the release this is the order of the frozen set.
+`tie_spread` gives the scores of other orders, and the F1 scores depend on no order. Differences between release and
+paper are in `protocols.yaml`.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class GroundingTarget(Target, kw_only=True):
 
 
 class GroundingMetadata(FrameMetadata):
-    """The kind of the phrase, and how many objects it means."""
+    """The kind of the phrase, and the number of its objects."""
 
     category: str
     colors: list[str]
@@ -114,13 +114,13 @@ class GroundingSampling(FrameSampling):
     """The sampling of phrases on frames.
 
     Args:
-        draw_seed: of the sample of relations that phrases use, over all videos; None takes `seed`.
-        fraction: of each video's candidate frames that is kept, evenly.
+        draw_seed: of the sample of relations for phrases, over all videos; None takes `seed`.
+        fraction: of each video's candidate frames, evenly spaced.
         in_activities: only frames inside an activity.
-        with_relations: only frames on which some relation holds.
-        min_area: objects with a smaller box, in square pixels, are passed over.
+        with_relations: only frames with a relation.
+        min_area: smaller objects, by box in square pixels, are skipped.
         domain: file of a domain's words and phrases (`default`, None: coffee making).
-        box_scale: true boxes are integers from 0 to this, which a full side of the frame maps to.
+        box_scale: true boxes are integers from 0 to this value, which a full side of the frame maps to.
     """
 
     draw_seed: int | None = None
@@ -150,10 +150,10 @@ class Grounding(BoxTask, GraphTask[GroundingSampling]):
     evidence_type = GroundingEvidence
 
     def candidates(self, video: VideoGraph, sampling: GroundingSampling) -> Iterator[Candidate]:
-        """Categories of which a phrase can name a relation or a colour, sorted, of each frame, evenly thinned.
+        """Return categories, sorted, whose relation or colour a phrase can name, for each frame, evenly thinned.
 
-        `numbers` are how many keys each object of the category has that has any; `item` says which of them is
-        described, -1 where that has none.
+        `numbers` are the key counts of the category's objects with keys; `item` is the described object's index among
+        them, -1 if it has no key.
         """
         view = _View(video, sampling)
         objects, is_large = video.instances_table.object, view.is_large
@@ -173,7 +173,7 @@ class Grounding(BoxTask, GraphTask[GroundingSampling]):
                     yield Candidate(video.video_id, frame, category, place, tuple(filter(None, counts)))
 
     def incompleteness(self, video: VideoGraph, candidate: Candidate, sampling: GroundingSampling) -> str | None:
-        """Why annotation is incomplete: it lacks things of the category, or what could tell several of them apart."""
+        """Return why annotation is incomplete: it lacks things of the category, or facts that distinguish them."""
         span = candidate.frame, candidate.frame + 1
         if not video.coverage.covers_category(candidate.group, *span):
             return "its source does not mark everything of the category there"
@@ -186,7 +186,8 @@ class Grounding(BoxTask, GraphTask[GroundingSampling]):
     ) -> Iterator[Candidate]:
         """Sample the relation that each phrase names: `item` is then its key, -1 for none.
 
-        One generator serves all videos, and each object with a key takes a number of it, described or not, as released.
+        One generator serves all videos, and each object with a key draws a number from it, described or not, as in the
+        release.
         """
         rng = sampling.generator(sampling.draw_seed)
         for candidate in candidates:
@@ -209,7 +210,7 @@ class Grounding(BoxTask, GraphTask[GroundingSampling]):
         return self.prompts.prompt(1, **(box_fields(self.prompts, box_format) | fields))
 
     def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
-        """Answered boxes; by the paper's protocol with confidences, as far as the answer has them."""
+        """Return answered boxes; by the paper's protocol with confidences if the answer has them."""
         return (read_boxes if self.follows_paper else read_released)(text, inputs, box_format)
 
     def as_target(self, example: Example, prediction: Prediction) -> GroundingTarget | None:
@@ -223,9 +224,9 @@ class Grounding(BoxTask, GraphTask[GroundingSampling]):
         return json.dumps({"bboxes": [write_grid(box, example.inputs, box_format, scale) for box in grid]})
 
     def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
-        """Boxes where objects of the phrase's category usually are, as many as usual; else where objects of any are.
+        """Return usual boxes of the phrase's category, in the usual number; else of objects of any category.
 
-        Without other videos, the box in the middle.
+        Without other videos, return the centre box.
         """
         by_category = usual_boxes_by_category(others)
         boxes = by_category.get(GroundingInputs.of(example).category, by_category.get("", [list(CENTRE_ON_GRID)]))
@@ -238,7 +239,7 @@ class Grounding(BoxTask, GraphTask[GroundingSampling]):
         return GroundingInputs.of(example).category
 
     def true_boxes(self, example: Example) -> Boxes:
-        """The true boxes in pixels: from the grid on which they are frozen, or as annotated (paper, A.1)."""
+        """Return the true boxes in pixels: from the frozen grid, or as annotated (paper, A.1)."""
         target = GroundingTarget.of(example)
         if self.follows_paper:
             return require_annotated(target.boxes, "boxes", example.example_id)
@@ -247,7 +248,7 @@ class Grounding(BoxTask, GraphTask[GroundingSampling]):
 
 @cached_by_set
 def usual_boxes_by_category(examples: Sequence[Example]) -> dict[str, Boxes]:
-    """Usual boxes of each category, on the grid of 0..1000; under the empty name those of all categories together."""
+    """Return usual boxes of each category, on the grid of 0..1000; the empty name has the boxes of all categories."""
     by_category: dict[str, list[Boxes]] = defaultdict(list)
     for example in examples:
         target = GroundingTarget.of(example)
@@ -258,9 +259,9 @@ def usual_boxes_by_category(examples: Sequence[Example]) -> dict[str, Boxes]:
 
 
 class _View:
-    """One video as grounding asks of it: what holds on which frame, and the phrase of a candidate.
+    """The facts of one video for grounding: relations and colours by frame, and the phrase of a candidate.
 
-    `keys` and `colors` are what phrases may name, in the order of the file: the position of a range, the object's
+    `keys` and `colors` are facts that phrases may name, in the order of the file: the position of a range, the object's
     index, and the key, or the colour and its row.
     """
 
@@ -293,7 +294,7 @@ class _View:
         return thinned(frames, sampling.fraction)
 
     def counts(self, frames: Frames) -> Iterator[tuple[int, NDArray[np.int32], NDArray[np.int32]]]:
-        """Each frame with boxes, and (objects,) how many keys and how many colours for a phrase an object has there."""
+        """Return each frame with boxes, and (objects,) how many keys and colours an object has there for a phrase."""
         objects = len(self.video.objects)
         for part in in_parts(self.arrays.with_boxes(frames), objects + len(self.relations) + len(self.attributes)):
             related = self.arrays.active_relations(self.relations, part)
@@ -309,7 +310,7 @@ class _View:
             yield from zip(part.tolist(), keys.T, colors.T, strict=True)
 
     def phrase(self, candidate: Candidate) -> Phrase:
-        """The phrase of a candidate whose key has been sampled."""
+        """Return the phrase of a candidate whose key has been sampled."""
         frame, category = np.array([candidate.frame]), candidate.group
         related = self.arrays.active_relations(self.relations, frame)[:, 0]
         stated = self.arrays.active_attributes(self.attributes, frame)[:, 0]
@@ -371,9 +372,9 @@ _FOUR_INTEGERS = re.compile(r"(?<!\d)(\d++)" + r"\s*+,\s*+(\d++)" * 3)
 
 @refuse_unbounded
 def read_released(text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
-    """Boxes of a JSON object's list `bboxes` (else `boxes`), else every four runs of digits; `written` as answered.
+    """Return boxes of a JSON object's list `bboxes` (else `boxes`), else every four runs of digits.
 
-    Of the list, entries that are lists of four numbers or more count, by their first four.
+    In the list, entries with four numbers or more count, by their first four. `written` are the boxes as answered.
     """
     body = released_body(text)
     try:

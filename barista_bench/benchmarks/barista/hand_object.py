@@ -1,11 +1,11 @@
 """Egocentric hand-object interaction (paper, section A.2.2; released rules, docs/upstream/barista.md).
 
-One frame; the model reports each object that the wearer's hands act on, with its box, the hands' boxes, and which
-hands they are. Scored by the F1 of interactions matched through their objects' boxes.
+The model sees one frame and reports each object that the wearer's hands act on, with its box, the hands' boxes, and the
+type of the hands. Scored by the F1 of interactions matched through their objects' boxes.
 
-Interactions, and the hands of one, stand in the order in which the file states their relations. Objects of category
-`unknown` count: nothing in the rules of this task leaves them out. The fraction of frames is taken video by video,
-before it is known which of them have an interaction. Where release and paper differ, see `protocols.yaml`.
+Interactions, and the hands of each, follow the order of the file's relations. Objects of category `unknown` count: no
+rule of this task excludes them. The fraction of frames is taken video by video, before interactions are determined.
+Differences between release and paper are in `protocols.yaml`.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ from barista_bench.scene_graph import VideoGraph
 
 
 class HandObjectMetadata(FrameMetadata):
-    """`interactions` counts them; the others are sorted, each once."""
+    """`interactions` is a count; the other lists are sorted, each entry once."""
 
     interactions: int
     hand_types: list[str]
@@ -98,11 +98,11 @@ class HandObjectEvidence(Evidence):
 
 
 class InteractionStatistics(SumStatistics):
-    """Figures pooled over frames; those of all frames are summed pair by pair, as released, and not frame by frame.
+    """Scores pooled over frames. Sums over all frames are added pair by pair, as in the release, not frame by frame.
 
     Args:
         frames: (S,) matched frames.
-        groups: (S,) of each true interaction of a frame, the groups of the tables `per_hand_type`, `per_category`.
+        groups: (S,) for each true interaction of a frame, the groups of the tables `per_hand_type`, `per_category`.
     """
 
     def __init__(self, frames: Sequence[FrameScore], groups: Sequence[Sequence[Sequence[Group]]]) -> None:
@@ -121,12 +121,12 @@ class InteractionStatistics(SumStatistics):
 
 @dataclass(frozen=True, slots=True)
 class HandObjectSampling(FrameSampling):
-    """The sampling of frames on which hands act.
+    """The sampling of frames with acting hands.
 
     Args:
-        fraction: of each video's candidate frames that is kept, evenly.
-        relation_type: the relations of this type are a hand's interactions.
-        box_scale: true boxes are integers from 0 to this, which a full side of the frame maps to.
+        fraction: of each video's candidate frames, evenly spaced.
+        relation_type: relations of this type are a hand's interactions.
+        box_scale: true boxes are integers from 0 to this value, which a full side of the frame maps to.
     """
 
     fraction: Annotated[float, Meta(gt=0, le=1)] = 1.0
@@ -158,7 +158,7 @@ class HandObject(GraphTask[HandObjectSampling]):
         return candidate.frame, candidate.frame + 1
 
     def candidates(self, video: VideoGraph, sampling: HandObjectSampling) -> Iterator[Candidate]:
-        """Frames on which a hand acts on an object, of the video's frames, evenly thinned."""
+        """Return frames where a hand acts on an object, evenly thinned over the video's frames."""
         arrays = FrameArrays(video)
         frames = thinned(arrays.frames(sampling), sampling.fraction)
         for frame in arrays.related(contact_ranges(video, sampling.relation_type), frames).tolist():
@@ -182,9 +182,9 @@ class HandObject(GraphTask[HandObjectSampling]):
         return (read_by_paper if self.follows_paper else read_released)(text, inputs, box_format)
 
     def statistics(self, samples: Sequence[Scored]) -> InteractionStatistics:
-        """Figures pooled over frames, means over matched pairs; no readable answer counts as one without interactions.
+        """Return scores pooled over frames and means over matched pairs; an unreadable answer has no interactions.
 
-        `per_hand_type` and `per_category` give the fraction of true interactions found, and how well.
+        `per_hand_type` and `per_category` give the fraction of true interactions found, and their quality.
         """
         targets = [InteractionTarget.of(sample.example) for sample in samples]
         return InteractionStatistics(
@@ -208,7 +208,7 @@ class HandObject(GraphTask[HandObjectSampling]):
         return {"object_size": sorted({box_size(item.object_box) for item in self._reference(example)})}
 
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
-        """Wrong and loose hands of the matched interactions, and the objects' boxes of the others."""
+        """Return wrong and loose hands of the matched interactions, and the objects' boxes of the others."""
         objects = [item.object_id for item in InteractionTarget.of(example).interactions]
         ids = [(name,) if name else () for name in objects]  # released files may leave them out
         pairs = self.frame_score(example, prediction).pairs
@@ -246,18 +246,18 @@ class HandObject(GraphTask[HandObjectSampling]):
         return _answer_text(target.interactions, example.inputs, box_format, target.bbox_scale)
 
     def random_answer(self, example: Example, rng: random.Random, box_format: BoxFormat) -> str:
-        """One interaction anywhere, with as many hands as its type says."""
+        """Return one random interaction, with as many hands as its type requires."""
         hand_type = rng.choice(HAND_TYPES)
         object_box, *hands = [random_grid_box(rng) for _ in range(3 if hand_type == "both" else 2)]
         return _answer_text([BoxedInteraction(hands, object_box, hand_type)], example.inputs, box_format)
 
     def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
-        """The most frequent contact of hands, at its usual place; without other videos, as `centre_answer`."""
+        """Return the most frequent contact of hands, at its usual place; without other videos, as `centre_answer`."""
         items = usual_interactions(others)
         return _answer_text(items, example.inputs, box_format) if items else self.centre_answer(example, box_format)
 
     def centre_answer(self, example: Example, box_format: BoxFormat) -> str:
-        """One interaction whose object and only hand, called the right one, both fill the middle."""
+        """Return one interaction whose object and only hand (a right hand) both fill the middle."""
         middle = BoxedInteraction([list(CENTRE_ON_GRID)], list(CENTRE_ON_GRID), "right")  # the commoner hand
         return _answer_text([middle], example.inputs, box_format)
 
@@ -268,7 +268,7 @@ class HandObject(GraphTask[HandObjectSampling]):
         return {"type": "array", "items": object_schema({"hand_boxes": hands, "object_box": box, "hand_type": kind})}
 
     def overlays(self, example: Example, prediction: Prediction | None) -> tuple[Overlay, ...]:
-        """Hands and the objects that they act on."""
+        """Return hands and the objects that they act on."""
         names = (item.category for item in InteractionTarget.of(example).interactions)
         interactions: list[tuple[OverlayKind, BoxedInteraction, str]] = [
             *(("reference", item, name) for item, name in zip(self._reference(example), names, strict=True)),
@@ -281,13 +281,13 @@ class HandObject(GraphTask[HandObjectSampling]):
         )
 
     def frame_score(self, example: Example, prediction: Prediction | None) -> FrameScore:
-        """The score of one frame in pixels, matched as the protocol says."""
+        """Return the score of one frame in pixels, matched by the protocol's rule."""
         answered = None if prediction is None else [item.write() for item in answered_interactions(prediction)]
         reference = [item.write() for item in self._reference(example)]
         return score_frame(answered, reference, matching="highest_first" if self.follows_paper else "greedy")
 
     def _reference(self, example: Example) -> list[BoxedInteraction]:
-        """The true interactions in pixels: from the grid on which they are frozen, or as annotated (paper, A.1)."""
+        """Return the true interactions in pixels: from the frozen grid, or as annotated (paper, A.1)."""
         target, name = InteractionTarget.of(example), example.example_id
         if self.follows_paper:
             return [
@@ -347,7 +347,7 @@ def _example(arrays: FrameArrays, frame: int, actions: Sequence[HandAction], sca
 def _answer_text(
     items: Sequence[BoxedInteraction | TrueInteraction], inputs: Fields, box_format: BoxFormat, scale: int = GRID
 ) -> str:
-    """Interactions on the grid of 0..scale as a model writes them."""
+    """Write interactions on the grid of 0..scale as a model does."""
     boxed = (map_boxes(item, lambda box: write_grid(box, inputs, box_format, scale)) for item in items)
     return json.dumps([item.write() for item in boxed])
 

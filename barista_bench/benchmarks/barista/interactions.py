@@ -1,6 +1,6 @@
-"""Hand-object interactions: what hands do by the graph, as examples and answers hold it, read by either protocol.
+"""Hand-object interactions: from the graph, in examples and answers, read by either protocol.
 
-Which objects hands act on, with which hands, and how, depends on relations alone, not on boxes (`actions_at`).
+The objects, the hands and their action depend only on relations, not on boxes (`actions_at`).
 """
 
 from __future__ import annotations
@@ -82,10 +82,10 @@ def answered_interactions(prediction: Prediction | None) -> list[BoxedInteractio
 
 @cached_by_set
 def usual_interactions(examples: Sequence[Example]) -> list[BoxedInteraction]:
-    """The commonest combination of hand types, each interaction at its mean place in it, on the grid.
+    """Return the most frequent combination of hand types, each interaction at its mean place in it, on the grid.
 
-    Interactions of a frame are paired by hand type, then from left to right; hands as in `usual_boxes`. Empty where
-    there are no examples.
+    Interactions of a frame are paired by hand type, then from left to right; hands as in `usual_boxes`. Empty without
+    examples.
     """
     frames = []
     for target in map(InteractionTarget.of, examples):
@@ -118,7 +118,7 @@ class HandAction:
 
 
 def hand_side(category: str) -> str | None:
-    """The side of a hand, left or right; None for what is not a hand.
+    """Return the side of a hand, left or right; None for other things.
 
     >>> hand_side(" Left hand"), hand_side("handle")
     ('left', None)
@@ -127,7 +127,7 @@ def hand_side(category: str) -> str | None:
 
 
 def contact_ranges(video: VideoGraph, relation_type: str = HAND_RELATION) -> list[int]:
-    """Positions in the relations table that state a hand acting on an object, in the order of the file."""
+    """Return positions in the relations table where a hand acts on an object, in the order of the file."""
     table = video.relations_table
     kinds = [i for i, (kind, _) in enumerate(table.labels) if kind == relation_type]
     hands = [i for i, item in enumerate(video.objects) if hand_side(item.category)]
@@ -135,9 +135,9 @@ def contact_ranges(video: VideoGraph, relation_type: str = HAND_RELATION) -> lis
 
 
 def actions_at(arrays: FrameArrays, frame: int, contacts: Sequence[int]) -> list[HandAction]:
-    """All that hands do on a frame, by the object acted on: several hands on one object are one interaction.
+    """Return all actions of hands on a frame by object: several hands on one object are one interaction.
 
-    `contacts` as `contact_ranges` gives them.
+    `contacts`: the result of `contact_ranges`.
     """
     by_target: dict[int, list[int]] = defaultdict(list)
     for number in np.flatnonzero(arrays.active_relations(contacts, np.array([frame]))).tolist():
@@ -161,9 +161,9 @@ def _action(video: VideoGraph, target: int, positions: Sequence[int]) -> HandAct
 
 @refuse_unbounded
 def read_released(text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
-    """The whole answer as a JSON list, else the first list in it of which every entry is an interaction.
+    """Read the complete answer as a JSON list, else the first list whose entries are all interactions.
 
-    An empty list says that there is none. `written` are the interactions as answered.
+    An empty list means no interactions. `written` are the interactions as answered.
     """
     body = released_body(text)
     whole_list = released_array(body)
@@ -176,9 +176,9 @@ def read_released(text: str, inputs: Fields, box_format: BoxFormat) -> Predictio
 
 
 def read_by_paper(text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
-    """Like `read_released`, but numbers must be numbers, and within bounds, and nested arrays are not looked at.
+    """Read like `read_released`, but numbers must be JSON numbers within bounds, and nested arrays are ignored.
 
-    One that breaks off is read as far as its entries are complete.
+    A truncated list is read up to its last complete entry.
     """
     body = unfenced(text)
     whole_list, cut = whole_array(body), cut_array(text)
@@ -197,7 +197,7 @@ _NO_LIST = ParseError("the answer holds no JSON array of valid interactions")
 def map_boxes(
     item: BoxedInteraction | TrueInteraction, convert: Callable[[Sequence[float]], Sequence[float]]
 ) -> BoxedInteraction:
-    """The interaction with other boxes; of a true one, those on its grid."""
+    """Return the interaction with converted boxes; for a true interaction, the boxes on its grid."""
     hands = [list(convert(box)) for box in item.hand_boxes]
     return BoxedInteraction(hands, list(convert(item.object_box)), item.hand_type)
 
@@ -205,7 +205,7 @@ def map_boxes(
 def _read_entries(
     entries: Sequence[object], read_boxes: Callable[[list[object]], list[list[float]] | None]
 ) -> list[BoxedInteraction] | None:
-    """The entries of an answer, boxes as `read_boxes` reads them; None unless all are valid."""
+    """Read the entries of an answer, with boxes by `read_boxes`; None unless all are valid."""
     interactions: list[BoxedInteraction] = []
     for entry in entries:
         fields = entry if isinstance(entry, dict) else {}

@@ -1,7 +1,7 @@
-"""Phrases that single out objects of one category on one frame: colours, category, one relation.
+"""Phrases that identify objects of one category on one frame: colours, category, one relation.
 
-For example `white coffee cup held by left hand`. Which phrase is built, and which objects it then means, is the
-release's rule (docs/upstream/barista.md, "Grounding"); which relations it may name, and how, stands in the domain file.
+For example `white coffee cup held by left hand`. The release's rule determines the phrase and its objects
+(docs/upstream/barista.md, "Grounding"); the domain file determines the relations and their words.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ class RelationKey(NamedTuple):
     row: int
 
     def fits(self, other: RelationKey) -> bool:
-        """Whether an object with this key is meant by a phrase that uses the other one; direction does not count."""
+        """Return True if a phrase with the other key includes an object with this key; direction does not count."""
         return self.value == other.value and self.related.category == other.related.category
 
 
 @dataclass(frozen=True, slots=True)
 class DescribedObject:
-    """One annotation of an object on a frame; `position` is its own in the instances table.
+    """One annotation of an object on a frame; `position` is its place in the instances table.
 
-    `colors` maps each colour that a phrase may use to the row of the attribute that states it; `keys` stand in the
-    order of the frame's relations, a relation that is stated twice twice.
+    `colors` maps each usable colour to the row of its attribute. `keys` follow the order of the frame's relations; a
+    relation that is stated twice appears twice.
     """
 
     object: SceneObject
@@ -47,11 +47,11 @@ Phrase = tuple[str, RelationKey | None, list[DescribedObject]]
 
 
 def make_phrase(group: Sequence[DescribedObject], choice: int) -> Phrase:
-    """The phrase about one category on one frame.
+    """Return the phrase about one category on one frame.
 
     Args:
         group: the category's objects in the order of the file.
-        choice: which key of the object described the phrase names; -1 where it has none.
+        choice: the described object's key in the phrase; -1 if it has no key.
     """
     subject = group[subject_index([len(item.keys) for item in group], [len(item.colors) for item in group])]
     key = subject.keys[choice] if choice >= 0 else None
@@ -66,7 +66,7 @@ def make_phrase(group: Sequence[DescribedObject], choice: int) -> Phrase:
 
 
 def subject_index(keys: Sequence[int], colors: Sequence[int]) -> int:
-    """The index of the object that is described: one with a key, and of those the most colours; of equals the first.
+    """Return the index of the described object: with a key, then with the most colours; the first at a tie.
 
     >>> subject_index([0, 2, 1], [3, 1, 1])
     1
@@ -75,7 +75,7 @@ def subject_index(keys: Sequence[int], colors: Sequence[int]) -> int:
 
 
 def is_color(value: str, category: str, rules: PhraseRules) -> bool:
-    """Whether a phrase may name this colour: `skin` says nothing, and `milk` of a milk carton says it twice.
+    """Return True if a phrase may name this colour: `skin` is not informative, and `milk` repeats a milk carton.
 
     >>> rules = PhraseRules({}, {}, no_color=("skin",))
     >>> [is_color(*pair, rules) for pair in (("red", "button"), ("skin", "left hand"), ("Milk", "milk carton"))]
@@ -85,7 +85,7 @@ def is_color(value: str, category: str, rules: PhraseRules) -> bool:
 
 
 def range_keys(video: VideoGraph, position: int, rules: PhraseRules) -> Iterator[tuple[int, RelationKey]]:
-    """The entries of a relation range among the keys of its ends: object index and key, the source first."""
+    """Return the entries of a relation range in the keys of its ends: object index and key, the source first."""
     table = video.relations_table
     source, target = int(table.source[position]), int(table.target[position])
     _, stated_value, _, _, row = table.entry(position)

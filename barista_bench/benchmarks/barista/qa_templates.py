@@ -1,7 +1,7 @@
-"""Question-answer pairs about the changes of a clip: written by templates, or read from a file that a model wrote.
+"""Question-answer pairs about the changes of a clip: written by templates, or read from a model's file.
 
-Templates cover every change that was found, and nothing else. Their answers have `FEWEST_WORDS` words or more, the
-length below which a model's answer is dropped before it is written to a file, as released.
+Templates cover exactly the detected changes. Their answers have `FEWEST_WORDS` words or more, the length below which a
+model's answer is dropped before it is written to a file, as in the release.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _REMEDY = 'write {"clip_index", "frame_indices", "qa_pairs": [{"question", "answ
 
 
 class QaPair(TypedDict):
-    """`category` is one of `CATEGORIES` but for files that others wrote; there each may also be empty."""
+    """A question with its answer. `category` is one of `CATEGORIES`, but files from others may have other values."""
 
     question: str
     answer: str
@@ -39,7 +39,7 @@ class QaPair(TypedDict):
 
 
 class ClipPairs(TypedDict):
-    """The pairs of one clip as cached: `frame_indices` are its keyframes, `clip_index` is the first of them."""
+    """The cached pairs of one clip: `frame_indices` are its keyframes, `clip_index` is the first of them."""
 
     clip_index: int
     frame_indices: list[int]
@@ -56,7 +56,7 @@ _COMPARING_QUESTIONS: Mapping[Category, str] = {
 
 
 def write_pair(category: Category, changes: Sequence[Change]) -> QaPair:
-    """One question that asks for all changes of a category in a clip, and the answer that names each of them."""
+    """Return one question that asks for all changes of a category in a clip, and the answer that names each of them."""
     opening = "Following the frames of this clip one after the other in their given order"
     if category in _COMPARING_QUESTIONS:
         opening = "Comparing the first frames of this clip with the last ones that it shows"
@@ -70,7 +70,10 @@ def write_pair(category: Category, changes: Sequence[Change]) -> QaPair:
 
 
 def changes_to_tell(changes: Sequence[Change]) -> list[Change]:
-    """The changes that an answer names: of activities that go on, those alone that neither begin nor end, once."""
+    """Return the changes that an answer names.
+
+    Of continuing activities only those count that neither begin nor end, once.
+    """
     bounded_names = {change.subject for change in changes if change.kind in ("started", "ended")}
     going_on = {c.subject: c for c in reversed(changes) if c.kind == "continuing" and c.subject not in bounded_names}
     others = [change for change in changes if change.kind != "continuing"]
@@ -78,7 +81,7 @@ def changes_to_tell(changes: Sequence[Change]) -> list[Change]:
 
 
 def describe_change(change: Change) -> str:
-    """One change in words, for answers and explanations.
+    """Return one change in words, for answers and explanations.
 
     >>> describe_change(Change("relation_change", "lost", "lid", "on", 0, ["jar"], [], [], start=0, end=120))
     'the lid is no longer on the jar'
@@ -99,7 +102,7 @@ def describe_change(change: Change) -> str:
 
 
 def _contacts(changes: Sequence[Change]) -> tuple[str, str]:
-    """The question about what hands touch, and the facts of its answer."""
+    """Return the question about contacts of hands, and the facts of its answer."""
     hands = list(dict.fromkeys(change.subject for change in changes))
     question = (
         f"Following the clip from its first frame to its last, what {'do' if len(hands) > 1 else 'does'} "
@@ -117,7 +120,7 @@ def _things(change: Change) -> str:
 
 
 def clip_text(view: ClipView, changes: Sequence[Change]) -> str:
-    """The description of a clip for a model that writes a question: objects, activities, and the changes to ask about.
+    """Return the description of a clip for a model that writes a question: objects, activities, and the changes.
 
     Exactly the released text (BARISTA release, question generation).
     """
@@ -132,7 +135,7 @@ def clip_text(view: ClipView, changes: Sequence[Change]) -> str:
 
 
 def _change_lines(changes: Sequence[Change]) -> list[str]:
-    """One line a change, of all its parts."""
+    """Return one line per change, of all its parts."""
     lines = []
     for _, group in groupby(changes, key=lambda change: change.number):
         parts = list(group)
@@ -154,8 +157,9 @@ def _change_lines(changes: Sequence[Change]) -> list[str]:
 
 
 def read_pairs(folder: str | Path, video_id: str) -> list[ClipPairs]:
-    """The pairs of one video from a folder of files `<video>_qa_pairs.jsonl`, one clip a line, as the release caches
-    them; none where the folder has no file for it.
+    """Return the pairs of one video from a folder of files `<video>_qa_pairs.jsonl`; empty without a file for it.
+
+    Each line is a clip, in the release's cache format.
 
     Raises:
         DataError: there is no such file of any video, or a line is not a clip with pairs; names file and line.
@@ -170,9 +174,9 @@ def read_pairs(folder: str | Path, video_id: str) -> list[ClipPairs]:
 
 
 def read_writer(folder: str | Path, video_id: str) -> str:
-    """The writer of the pairs of a video, in one line; `cached` where the folder's provenance does not say so.
+    """Return the writer of the pairs of a video, in one line; `cached` if the folder's provenance does not name it.
 
-    Raises DataError where the provenance cannot be read.
+    Raises DataError if the provenance cannot be read.
     """
     path = Path(folder) / PROVENANCE_FILE
     if not path.exists():
@@ -196,7 +200,7 @@ class _StatedPair(msgspec.Struct):
 
 
 class _StatedClip(msgspec.Struct):
-    """One line of a file. What a pair leaves out is empty."""
+    """One line of a file. Missing fields of a pair are empty."""
 
     clip_index: FrameIndex
     frame_indices: Annotated[list[FrameIndex], msgspec.Meta(max_length=MAX_FRAMES)]

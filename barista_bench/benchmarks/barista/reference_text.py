@@ -9,10 +9,10 @@ The structured reference (docs/upstream/barista.md; paper, section A.2.3), line 
       coffee machine: type=capsule; coffee machine contains 2x capsule
       right hand: color=skin
 
-Relations of one kind with objects of one category are stated once with their count, as in `coffee machine contains
-2x capsule`; a relation that the file states twice counts twice. Relations in which the described object is the target
-of `part of` or `attached to` are left out, and so is the context of related objects that are counted. A related
-object's own relations are told without those to the described object.
+Several relations of one kind with objects of one category are stated once with their count, as in `coffee machine
+contains 2x capsule`; a relation that the file states twice counts twice. Relations with the described object as the
+target of `part of` or `attached to` are left out, and so is the context of counted related objects. A related object's
+relations are told without the relations to the described object.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ LEFT_OUT_FOR_TARGETS = frozenset({"part of", "attached to"})
 
 
 class Property(NamedTuple):
-    """An attribute that holds on a frame; `row` is its place in the file."""
+    """An attribute on a frame; `row` is its place in the file."""
 
     type: str
     value: str
@@ -80,7 +80,7 @@ class RelationClause:
 
 
 def frame_facts(arrays: FrameArrays, frames: Frames) -> Iterator[FrameFacts]:
-    """Facts of each of the `frames`.
+    """Return the facts of each of the `frames`.
 
     Ranges are half-open, and a relation holds on a frame only if both its ends have a box there. An attribute record
     counts once even if two of its ranges hold; a relation counts once for every range.
@@ -106,7 +106,7 @@ def frame_facts(arrays: FrameArrays, frames: Frames) -> Iterator[FrameFacts]:
 
 
 def relation_clauses(facts: FrameFacts, index: int) -> list[RelationClause]:
-    """The entries of the object's `Relations` line, in the order in which the file first states them."""
+    """Return the entries of the object's `Relations` line, in the order of first mention in the file."""
     direct = (
         link
         for link in facts.links.get(index, ())
@@ -116,8 +116,10 @@ def relation_clauses(facts: FrameFacts, index: int) -> list[RelationClause]:
 
 
 def readable_clauses(facts: FrameFacts, index: int) -> list[RelationClause]:
-    """`relation_clauses` for people: without things of unknown name, repetitions, and what only says an earlier entry
-    the other way round, as `coffee cup contains milk` does."""
+    """Return `relation_clauses` for people, without unnamed things, repetitions and inverse statements.
+
+    An inverse statement repeats an earlier entry in the other direction, as `coffee cup contains milk` does.
+    """
     clauses: list[RelationClause] = []
     for clause in relation_clauses(facts, index):
         clause.rows = clause.rows[: len(clause.ends)]
@@ -130,9 +132,9 @@ def readable_clauses(facts: FrameFacts, index: int) -> list[RelationClause]:
 
 
 def structured_reference(facts: FrameFacts, index: int, *, every_context: bool = False) -> str:
-    """The reference that the release gives to its judge; see the module's text.
+    """Return the reference that the release gives to its judge; see the module's text.
 
-    `every_context` adds the context of related objects that are counted, one line each, as the paper says (A.2.3).
+    `every_context` adds the context of counted related objects, one line each, as in the paper (A.2.3).
     """
     clauses = relation_clauses(facts, index)
     lines = [f"Object: {facts.category(index)}"]
@@ -149,10 +151,10 @@ def structured_reference(facts: FrameFacts, index: int, *, every_context: bool =
 
 
 def one_sentence(facts: FrameFacts, index: int, domain: Domain) -> str:
-    """The object with its attributes and its direct relations as the single sentence that a model is asked for.
+    """Return the object with its attributes and its direct relations as one sentence, the form requested from models.
 
-    `A white coffee cup that is empty, that is under a coffee machine and that a right hand holds.` Colours
-    that tell nothing apart (`skin`) are left unsaid, as in the release's phrases.
+    `A white coffee cup that is empty, that is under a coffee machine and that a right hand holds.` Uninformative
+    colours (`skin`) are omitted, as in the release's phrases.
     """
     properties = facts.properties.get(index, [])
     noun = facts.category(index)
@@ -169,7 +171,7 @@ def one_sentence(facts: FrameFacts, index: int, domain: Domain) -> str:
 
 
 def is_place(value: str) -> bool:
-    """Whether a relation's value needs an `is` (on, under, part of, attached to) or is a verb (holds, contains).
+    """Return True if a relation's value needs an `is` (on, under, part of, attached to), unlike holds and contains.
 
     >>> is_place("attached to"), is_place("holds")
     (True, False)
@@ -178,7 +180,7 @@ def is_place(value: str) -> bool:
 
 
 def with_article(noun: str, uncounted: tuple[str, ...]) -> str:
-    """A noun with its article, which what is not counted lacks.
+    """Return a noun with its article; uncountable nouns have none.
 
     >>> [with_article(noun, ("coffee",)) for noun in ("empty glass", "left hand", "brown coffee")]
     ['an empty glass', 'the left hand', 'brown coffee']
@@ -191,7 +193,7 @@ def with_article(noun: str, uncounted: tuple[str, ...]) -> str:
 
 
 def plural(noun: str, count: int) -> str:
-    """A noun with its count.
+    """Return a noun with its count.
 
     >>> plural("puck screen", 2), plural("glass", 2), plural("lid", 1)
     ('2 puck screens', '2 glasses', '1 lid')
@@ -202,7 +204,7 @@ def plural(noun: str, count: int) -> str:
 
 
 def listing(parts: Sequence[str]) -> str:
-    """Texts as one list in words.
+    """Return texts as one list in words.
 
     >>> listing(["a", "b", "c"]), listing(["a"]), listing([])
     ('a, b and c', 'a', '')
@@ -227,14 +229,14 @@ def _properties(facts: FrameFacts, index: int) -> str:
 
 
 def _context(facts: FrameFacts, index: int, subject: int) -> str:
-    """The context of a related object; empty where there is none."""
+    """Return the context of a related object; empty without context."""
     clauses = _group_links(facts, index, (link for link in facts.links.get(index, ()) if link.end != subject))
     parts = (_properties(facts, index), ", ".join(map(str, clauses)))
     return "; ".join(part for part in parts if part)
 
 
 def _clause(clause: RelationClause, uncounted: tuple[str, ...]) -> str:
-    """A clause in words: `that is under a coffee machine`, or for a target `that a right hand holds`."""
+    """Return a clause in words: `that is under a coffee machine`, or for a target `that a right hand holds`."""
     many = len(clause.ends) > 1
     other = plural(clause.end_category, len(clause.ends)) if many else with_article(clause.end_category, uncounted)
     if clause.is_source:

@@ -1,14 +1,13 @@
 """Referring: describe the object in a box (paper, sections 4.2.1 and A.2.3; released rules, docs/upstream/barista.md).
 
-A frame and one box are given; the model writes one sentence that identifies the object. The reference is the graph's
-structured text (`reference_text.py`). A judge scores the answer (`judged`, `rubrics/referring.yaml`). Without one,
-`lexical_f1` compares its words with the reference: a floor that must not be published as the paper's Correctness
+Given a frame and one box, the model writes one sentence that identifies the object. The reference is the graph's
+structured text (`reference_text.py`). A judge scores the answer (`judged`, `rubrics/referring.yaml`). Without a judge,
+`lexical_f1` compares its words with the reference: a lower bound that must not be published as the paper's Correctness
 (`kinds/text.py`).
 
 Candidates are objects that are not `unknown`, have an attribute and a relation on the frame, and are no border
-fragments. A relation counts in whichever role the object has in it, and whatever its value and other end. Examples
-stand grouped by category where categories are capped, as released. Where release and paper differ, see
-`protocols.yaml`.
+fragments. A relation counts for either role of the object, with any value and other end. With capped categories,
+examples are grouped by category, as in the release. Differences between release and paper are in `protocols.yaml`.
 """
 
 from __future__ import annotations
@@ -66,7 +65,7 @@ RELATIONS_OF_PLACE = ("under", "on", "inside", "attached to", "part of")
 
 
 class ReferringInputs(Inputs):
-    """Pixels: `box` is [x0, y0, x1, y1], `bbox_xywh` the same as the file has it."""
+    """Pixels: `box` is [x0, y0, x1, y1], `bbox_xywh` the same as in the file."""
 
     frame_width: int
     frame_height: int
@@ -75,7 +74,7 @@ class ReferringInputs(Inputs):
 
 
 class ListedFact(TypedFields):
-    """One thing to say of the object; `kind` is object, relation, or the type of an attribute."""
+    """One fact about the object; `kind` is object, relation, or the type of an attribute."""
 
     kind: str
     text: str
@@ -87,7 +86,7 @@ class StatedAttribute(TypedFields):
 
 
 class StatedRelation(TypedFields):
-    """A relation of the object; `is_source` says which end of it the object is."""
+    """A relation of the object; `is_source` tells which end of it the object is."""
 
     relation_type: str
     value: str
@@ -97,7 +96,7 @@ class StatedRelation(TypedFields):
 
 
 class ReferringTarget(Target):
-    """`reference` is what judges compare with, `sentence` what `lexical_f1` does."""
+    """`reference` is for judges, `sentence` for `lexical_f1`."""
 
     category: str
     reference: str
@@ -108,13 +107,13 @@ class ReferringTarget(Target):
 
 
 class ReferringMetadata(FrameMetadata):
-    """`box_share` is the part of the frame's area that the box has."""
+    """`box_share` is the box's share of the frame's area."""
 
     box_share: float
 
 
 class ReferringEvidence(Evidence):
-    """The object, then those that it is related to, and rows of the annotation file."""
+    """The object, then its related objects, and rows of the annotation file."""
 
     object_ids: list[str]
     instance_rows: list[Int64]
@@ -128,8 +127,8 @@ class ReferringSampling(FrameSampling):
 
     Args:
         in_activities: only frames inside an activity.
-        per_frame: objects of one frame at the most; None for all.
-        per_class: examples of one category at the most; None for all.
+        per_frame: limit of objects per frame; None for all.
+        per_class: limit of examples per category; None for all.
         domain: file of a domain's words (`default`, None: coffee making).
     """
 
@@ -161,7 +160,7 @@ class Referring(TextTask[ReferringSampling]):
         return candidate.frame, candidate.frame + 1
 
     def candidates(self, video: VideoGraph, sampling: ReferringSampling) -> Iterator[Candidate]:
-        """Objects of each frame, of more than `per_frame` as many by the released seed; by the paper also fragments."""
+        """Return objects of each frame, at most `per_frame` by the released seed; by the paper also fragments."""
         arrays, objects = FrameArrays(video), video.instances_table.object.tolist()
         frames = arrays.frames(sampling, in_activities=sampling.in_activities)
         for frame, facts in zip(frames.tolist(), frame_facts(arrays, frames), strict=True):
@@ -181,7 +180,7 @@ class Referring(TextTask[ReferringSampling]):
     def select(
         self, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: ReferringSampling
     ) -> Iterator[Candidate | SkippedExample]:
-        """The candidates within the cap on each category, category by category; without a cap all, as they stand."""
+        """Return the candidates within the cap on each category, category by category; without a cap all, unchanged."""
         groups: dict[str, list[Candidate]] = defaultdict(list)
         for candidate in candidates:
             groups[candidate.group if sampling.per_class is not None else ""].append(candidate)
@@ -206,12 +205,12 @@ class Referring(TextTask[ReferringSampling]):
         return self.prompts.prompt(1, **(box_fields(self.prompts, box_format) | fields))
 
     def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
-        """The last line labelled `Description:`, else the whole text; nothing left of it is a parse failure."""
+        """Return the last line labelled `Description:`, else the complete text; an empty result is a parse failure."""
         description = after_label(text.strip(), "description")
         return Prediction({"description": description}) if description else ParseError("the answer is empty")
 
     def overlays(self, example: Example, prediction: Prediction | None) -> tuple[Overlay, ...]:
-        """The box of the question; answers are text."""
+        """Return the box of the question; answers are text."""
         box = as_xyxy(ReferringInputs.of(example).box)
         return (Overlay(0, box, "given", self.category(example)),)
 
@@ -220,7 +219,7 @@ class Referring(TextTask[ReferringSampling]):
         return Judged(self.frozen_question(example), reference, self.text_of(prediction))
 
     def frozen_question(self, example: Example) -> str:
-        """The question for judges, who see no frame: its place for the box is not filled in, as released."""
+        """Return the question for judges, who see no frame: its place for the box stays empty, as in the release."""
         return str(example.metadata.get("question") or frozen_sentence(self))
 
     def facets(self, example: Example) -> Fields:
@@ -241,7 +240,7 @@ class Referring(TextTask[ReferringSampling]):
         return evidence_objects(example)[:1]
 
     def facts(self, example: Example) -> list[ReferenceFact]:
-        """The facts of the reference sentence: without the colour of a hand, for one.
+        """Return the facts of the reference sentence: without the colour of a hand, for example.
 
         With other words instead, the object counts as `wrong_object` and a property as `wrong_attribute`.
         """
@@ -262,7 +261,7 @@ class Referring(TextTask[ReferringSampling]):
         return f"Description: A {color} {rng.choice(names)} that is {position} the {rng.choice(names)}."
 
     def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
-        """The most typical sentence of other videos, whatever the object: the question does not name its category.
+        """Return the most typical sentence of other videos for any object: the question does not name its category.
 
         Without other videos, `An object.`
         """
@@ -270,7 +269,7 @@ class Referring(TextTask[ReferringSampling]):
 
 
 def _is_fragment(arrays: FrameArrays, frame: int, position: int) -> bool:
-    """Whether an object is cut off by the frame's edge and too little is left of it: `SMALL_FRACTION`, `EDGE`."""
+    """Return True if the frame's edge cuts an object and too little of it is left: `SMALL_FRACTION`, `EDGE`."""
     video = arrays.video
     width, height = video.video.width, video.video.height
     x, y, box_width, box_height = video.instances_table.bbox[position].tolist()
@@ -279,7 +278,7 @@ def _is_fragment(arrays: FrameArrays, frame: int, position: int) -> bool:
 
 
 def _area(arrays: FrameArrays, frame: int, position: int) -> float:
-    """Pixels of the object's mask on the frame, of two usable masks the last; of the box where there is none."""
+    """Return pixels of the object's mask on the frame, the last of two usable masks; without a mask, of the box."""
     video, objects = arrays.video, arrays.video.instances_table.object
     instances = [video.instance(other) for other in arrays.positions_at(frame) if objects[other] == objects[position]]
     masks = [rle for rle in video.rles(instances) if isinstance(rle, Rle)]
@@ -291,13 +290,13 @@ def _area(arrays: FrameArrays, frame: int, position: int) -> float:
 
 @cached_by_set
 def typical_sentence(examples: Sequence[Example]) -> str | None:
-    """The most typical reference sentence; None where there are no examples."""
+    """Return the most typical reference sentence; None without examples."""
     sentences = [ReferringTarget.of(example).sentence for example in examples]
     return most_typical_text(sentences) if sentences else None
 
 
 def listed_facts(facts: FrameFacts, index: int) -> list[ListedFact]:
-    """The facts that an answer should give of an object: its category, its attributes, its direct relations."""
+    """Return the facts that an answer should give of an object: its category, its attributes, its direct relations."""
     entries = [ListedFact("object", facts.category(index))]
     entries += [ListedFact(entry.type, entry.value) for entry in facts.properties.get(index, ())]
     return entries + [ListedFact("relation", str(entry)) for entry in readable_clauses(facts, index)]

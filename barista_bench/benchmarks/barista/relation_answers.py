@@ -1,4 +1,4 @@
-"""Questions about relations, their answers as either protocol reads them, and priors."""
+"""Questions about relations, their answers by either protocol, and priors."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Cell = tuple[str, str, str, str]
 
 
 class MarkSegmentation(TypedFields):
-    """A COCO encoding; empty where the annotated mask cannot be used."""
+    """A COCO encoding; empty if the annotated mask is unusable."""
 
     size: Annotated[list[int], msgspec.Meta(min_length=2, max_length=2)]
     counts: str
@@ -45,7 +45,7 @@ class MarkedObject(TypedFields):
 
 
 class VocabularyEntry(TypedFields):
-    """A relation type and the values that it takes in the data."""
+    """A relation type and its values in the data."""
 
     relation_type: str
     values: list[str]
@@ -60,7 +60,7 @@ class MarkLook(TypedFields):
 
 
 class RelationInputs(Inputs):
-    """Sizes in pixels, those of the annotations."""
+    """Sizes in pixels of the annotations."""
 
     frame_width: int
     frame_height: int
@@ -79,13 +79,13 @@ class MarkedRelation(TypedFields):
 
 
 class RelationSet(Target):
-    """The target, and a prediction."""
+    """The relations of a target or a prediction."""
 
     relations: list[MarkedRelation]
 
 
 def _prediction(entries: Sequence[object], read: Callable[[Mapping[str, object]], MarkedRelation | None]) -> Prediction:
-    """The prediction of a list of entries; those that `read` makes nothing of are dropped."""
+    """Return the prediction of a list of entries; entries that `read` rejects are dropped."""
     relations = [item for entry in entries if isinstance(entry, dict) and (item := read(entry)) is not None]
     fields: list[Json] = [_relation_fields(*astuple(item)) for item in relations]
     return Prediction({"relations": fields}, dropped=len(entries) - len(relations))
@@ -93,17 +93,17 @@ def _prediction(entries: Sequence[object], read: Callable[[Mapping[str, object]]
 
 @lru_cache(2**16)
 def _relation_fields(source_id: int, target_id: int, relation_type: str, value: str) -> Fields:
-    """A relation as a prediction holds it. Many answers have the same few, which share it: nobody changes it."""
+    """Return a relation for a prediction. Answers share equal relations, which stay unchanged."""
     return MarkedRelation(source_id, target_id, relation_type, value).write()
 
 
 def mark_order(video: VideoGraph, frame: int) -> list[Instance]:
-    """The annotations of a frame in the order of their marks, from 1; an object annotated twice has two."""
+    """Return the annotations of a frame in the order of their marks, from 1; an object annotated twice has two."""
     return sorted(video.instances(frame), key=lambda i: (i.object.category.lower(), i.object.id))
 
 
 def marked_objects(video: VideoGraph, instances: Sequence[Instance]) -> list[MarkedObject]:
-    """The marked objects. A mask that cannot be used is empty: whoever draws the marks says so."""
+    """Return the marked objects. An unusable mask is empty; the code that draws the marks reports it."""
     objects = []
     for mark, (instance, rle) in enumerate(zip(instances, video.rles(instances), strict=True), start=1):
         segmentation = (
@@ -115,7 +115,7 @@ def marked_objects(video: VideoGraph, instances: Sequence[Instance]) -> list[Mar
 
 
 def vocabulary_entries(pairs: Iterable[tuple[str, str]]) -> list[VocabularyEntry]:
-    """(relation type, value) pairs as a question lists them: types and values sorted.
+    """Return (relation type, value) pairs as a question lists them: types and values sorted.
 
     >>> vocabulary_entries([("position", "on"), ("human_actions", "holds"), ("position", "inside")])[1]
     VocabularyEntry(relation_type='position', values=['inside', 'on'])
@@ -128,11 +128,11 @@ def vocabulary_entries(pairs: Iterable[tuple[str, str]]) -> list[VocabularyEntry
 
 @cached_by_set
 def likely_relations(examples: Sequence[Example]) -> dict[tuple[str, str], list[tuple[str, str]]]:
-    """The (type, value) pairs worth answering for every pair of objects of two categories.
+    """Return the (type, value) pairs worth answering for every pair of objects of two categories.
 
-    A rule says: between each two objects of these categories, in this direction, answer this relation. Rules are taken
-    by the fraction of pairs for which they are true, down to where the pooled F1 over `examples` is highest: as F1
-    grows with each rule that is right for more than half of the F1 so far, no other choice of rules has a higher one.
+    A rule answers a relation between each two objects of these categories, in this direction. Rules are taken in the
+    order of the fraction of pairs for which they are true, until the pooled F1 over `examples` is highest. F1 grows
+    with each rule that is right for more than half of the F1 so far, so no other choice of rules has a higher F1.
     """
     frame_counts: Counter[tuple[tuple[str, int], ...]] = Counter()
     true_counts: Counter[Cell] = Counter()
@@ -159,7 +159,7 @@ def likely_relations(examples: Sequence[Example]) -> dict[tuple[str, str], list[
 
 
 def marked_categories(example: Example) -> dict[int, str]:
-    """Mark to category of the objects of an example."""
+    """Return mark -> category of the objects of an example."""
     return {item.mark: item.category for item in RelationInputs.of(example).objects}
 
 
@@ -187,7 +187,7 @@ _NEAR_MISSES: dict[FailureKind, Callable[[RelationTuple], tuple[object, ...]]] =
 def relation_failures(
     reference: Counter[RelationTuple], predicted: Counter[RelationTuple], hands: set[int]
 ) -> list[tuple[FailureKind, tuple[int, ...]]]:
-    """Failures of relations, each with the marks that it is about; `hands` are mistaken for each other."""
+    """Return failures of relations, each with its marks; marks in `hands` can be confused with each other."""
     missed, wrong = sorted((reference - predicted).elements()), sorted((predicted - reference).elements())
     failures: list[tuple[FailureKind, tuple[int, ...]]] = []
     for kind, common_part in _NEAR_MISSES.items():
@@ -224,15 +224,15 @@ def _is_near_miss(kind: FailureKind, true: RelationTuple, answer: RelationTuple,
 
 @refuse_unbounded
 def read_released(text: str) -> Prediction | ParseError:
-    """The whole answer as a JSON list, else the first list in it that is empty or has a valid entry; others go."""
+    """Read the complete answer as a JSON list, else the first list that is empty or has a valid entry; drop others."""
     body = released_body(text)
     return _first_answer(released_array(body), json_arrays(body, nested=True), _released_relation) or _NO_LIST
 
 
 def read_by_paper(text: str) -> Prediction | ParseError:
-    """Like `read_released`, but ids must be whole, types and values texts, and nested arrays are not looked at.
+    """Read like `read_released`, but ids must be integers, types and values texts, and nested arrays are ignored.
 
-    One that breaks off is read as far as its entries are complete.
+    A truncated list is read up to its last complete entry.
     """
     body = unfenced(text)
     answer = _first_answer(whole_array(body), json_arrays(body), _strict_relation)
@@ -267,7 +267,7 @@ def _strict_relation(entry: Mapping[str, object]) -> MarkedRelation | None:
 
 
 def _released_relation(entry: Mapping[str, object]) -> MarkedRelation | None:
-    """Numbers as `int` makes them of numbers and texts, types and values as text whatever they are."""
+    """Convert ids as `int` converts numbers and texts, and types and values of any type to text."""
     source, target, kind, value = (entry.get(name) for name in MarkedRelation.__struct_fields__)
     if source is None or target is None or kind is None or value is None:
         return None
@@ -279,5 +279,5 @@ def _released_relation(entry: Mapping[str, object]) -> MarkedRelation | None:
 
 
 def _as_text(value: object) -> str:
-    """The text that `str` writes; halves of a character, which no file can hold, are spelled out."""
+    """Return the text that `str` writes; surrogate halves, which no file can hold, are escaped."""
     return sys.intern(str(value).encode("utf-8", "backslashreplace").decode())  # many answers have the same few

@@ -1,8 +1,8 @@
 """Relation extraction (paper, sections 4.2.2 and A.3.2; released rules, docs/upstream/barista.md).
 
-A frame is shown raw and with a set-of-mark overlay; the model lists every relation between the marked objects. Scored
-by exact multiset matching of (source, target, relation type, value), after case and outer white space are removed; with
-`protocol="paper"` any white space within a text is one space.
+The model sees a frame without and with a set-of-mark overlay, and lists every relation between the marked objects.
+Scored by exact multiset matching of (source, target, relation type, value), ignoring case and outer white space; with
+`protocol="paper"` any white space within a text equals one space.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class RelationsSampling(FrameSampling):
 
     Args:
         mask_alpha: opacity of the marks over the frame, 0 to 1.
-        boundary_alpha: fraction of its own colour that the inside of a mark loses, 0 to 1.
+        boundary_alpha: how much darker the inside of a mark is than its colour, 0 to 1.
         font_size: of the numbers on the marks.
     """
 
@@ -119,14 +119,14 @@ class Relations(GraphTask[RelationsSampling]):
     evidence_type = RelationEvidence
 
     def vocabulary(self, video: VideoGraph, sampling: RelationsSampling) -> Vocabulary:
-        """(relation type, value) pairs that hold on some frame: a question offers those of all videos."""
+        """Return (relation type, value) pairs that hold on some frame: a question lists the pairs of all videos."""
         return video.relation_labels()
 
     def span(self, video: VideoGraph, candidate: Candidate, sampling: RelationsSampling) -> tuple[int, int]:
         return candidate.frame, candidate.frame + 1
 
     def candidates(self, video: VideoGraph, sampling: RelationsSampling) -> Iterator[Candidate]:
-        """Frames with a relation, at the stride."""
+        """Return frames with a relation, at the stride."""
         arrays = FrameArrays(video)
         for frame in arrays.related(range(len(video.relations_table.start)), arrays.frames(sampling)).tolist():
             yield Candidate(video.video_id, frame)
@@ -150,7 +150,7 @@ class Relations(GraphTask[RelationsSampling]):
         return self.prompts.prompt(2, vocabulary=vocabulary or "  (none)", legend=legend)
 
     def images(self, example: Example, frames: Sequence[NDArray[np.uint8]]) -> tuple[Image.Image, ...]:
-        """The frame as it is, and the frame with marks, at the annotations' size."""
+        """Return the original frame, and the frame with marks, at the annotations' size."""
         (frame,) = frames
         inputs = RelationInputs.of(example)
         size = (inputs.frame_width, inputs.frame_height)
@@ -165,7 +165,7 @@ class Relations(GraphTask[RelationsSampling]):
         return read_by_paper(text) if self.follows_paper else read_released(text)
 
     def statistics(self, samples: Sequence[Scored]) -> SumStatistics:
-        """Precision, recall and F1 of a sample are those of its frame alone."""
+        """Return the statistics; precision, recall and F1 of a sample cover only its frame."""
         # The release's figures by type leave out the true relations of examples that were not answered.
         groups_of: GroupsOf = "all" if self.follows_paper else "answered"
         rows = [
@@ -188,7 +188,7 @@ class Relations(GraphTask[RelationsSampling]):
         }
 
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
-        """Failures of the relations that the multiset matching leaves over on either side."""
+        """Return failures of the relations that the multiset matching leaves over on either side."""
         ids, hands = _marked_ids_and_hands(example)
         kinds = relation_failures(
             _true_relations(example, self.follows_paper), self._answered_relations(prediction), hands
@@ -218,10 +218,9 @@ class Relations(GraphTask[RelationsSampling]):
         return _as_json(answer)
 
     def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
-        """The relations that objects of these categories usually have, as far as answering them pays (pooled F1).
+        """Return the usual relations between objects of these categories, if answering them raises the pooled F1.
 
-        The legend gives the categories, `likely_relations` what is worth answering. Without other
-        videos, none.
+        The legend gives the categories, `likely_relations` the useful relations. Empty without other videos.
         """
         likely, names = likely_relations(others), marked_categories(example)
         answer = [
@@ -232,7 +231,7 @@ class Relations(GraphTask[RelationsSampling]):
         return _as_json(answer)
 
     def overlays(self, example: Example, prediction: Prediction | None) -> tuple[Overlay, ...]:
-        """The marked objects; masks stand in the second image."""
+        """Return the marked objects, with masks in the second image."""
         return tuple(
             Overlay(0, xywh_to_xyxy(item.bbox), "given", f"{item.mark} {item.category}") for item in _objects(example)
         )
@@ -245,7 +244,7 @@ class Relations(GraphTask[RelationsSampling]):
         return answered if answered.relations else None
 
     def answer_schema(self, example: Example) -> Fields:
-        """An array of objects with the four fields; marks and (type, value) pairs are those of the question."""
+        """Return the schema: an array of objects with four fields, limited to the question's marks and value pairs."""
         inputs = RelationInputs.of(example)
         if not inputs.objects or not inputs.vocabulary:
             return {"type": "array", "maxItems": 0}  # nothing could be answered
@@ -277,7 +276,7 @@ def _true_relations(example: Example, follows_paper: bool) -> Counter[RelationTu
 
 
 def _multiset(relations: RelationSet, follows_paper: bool) -> Counter[RelationTuple]:
-    """The relations to match. The metric ignores case and outer white space, the paper any (A.3.2)."""
+    """Return the relations to match. The metric ignores case and outer white space, the paper any (A.3.2)."""
     return Counter(
         RelationTuple(
             item.source_id,
@@ -296,14 +295,17 @@ def _normalised_text(text: str, follows_paper: bool) -> str:
 
 @per_example
 def _marked_ids_and_hands(example: Example) -> tuple[dict[int, str], set[int]]:
-    """The object of each mark that has one, and the marks that are hands."""
+    """Return the object of each mark with an object, and the marks of hands."""
     objects = _objects(example)
     ids = {item.mark: item.object_id for item in objects if item.object_id}
     return ids, {item.mark for item in objects if item.category.lower() in HANDS}
 
 
 def _mask(item: MarkedObject, size: tuple[int, int], example_id: str) -> NDArray[np.bool_]:
-    """The mask of a mark, (height, width). A dataset may come from anywhere, and pycocotools trusts its input."""
+    """Return the mask of a mark, (height, width).
+
+    A dataset may come from anywhere, and pycocotools trusts its input.
+    """
     counts, (mask_height, mask_width) = item.segmentation.counts, item.segmentation.size
     width, height = size
     problem: str | None
@@ -331,7 +333,7 @@ def _example(
     vocabulary: list[VocabularyEntry],
     sampling: RelationsSampling,
 ) -> Example:
-    """`positions` are those of the relation ranges that hold on the frame, in the order of the file."""
+    """Return the example; `positions` are the relation ranges that hold on the frame, in the order of the file."""
     instances, table = mark_order(video, frame), video.relations_table
     marks = {instance.object.id: mark for mark, instance in enumerate(instances, start=1)}
     relations = []
@@ -357,7 +359,7 @@ def _example(
 
 
 def _sentence(relation: RelationTuple, names: dict[int, str]) -> str:
-    """A relation in words: `4 right hand → holds → 2 coffee cup (human_actions)`."""
+    """Return a relation in words: `4 right hand → holds → 2 coffee cup (human_actions)`."""
     source, target = (f"{mark} {names.get(mark, '(no such mark)')}" for mark in relation[:2])
     return f"{source} → {relation.value} → {target} ({relation.relation_type})"
 

@@ -1,8 +1,8 @@
-"""How the release reads JSON in answers (`read_released`, docs/upstream/barista.md).
+"""Reads JSON in answers as the release does (`read_released`, docs/upstream/barista.md).
 
-Its parsers are strict in some places and generous in others: a fence counts only where its first line ends right after
-a plain tag, an entry that is not valid rejects a list of interactions but not one of relations, numbers may be texts.
-Where the released run stops, at a number without bounds or at nesting too deep, the answer cannot be read here.
+Its parsers are strict in some places and tolerant in others: a fence counts only if its first line ends directly after
+a plain tag; an invalid entry rejects a list of interactions but not a list of relations; numbers may be texts. If the
+released run would stop, at an unbounded number or at nesting too deep, the answer is unreadable here.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _RELEASED_FENCE = re.compile(r"```\w*\n(.*?)```", re.DOTALL)
 
 
 def refuse_unbounded(read: Callable[_Args, Prediction | ParseError]) -> Callable[_Args, Prediction | ParseError]:
-    """Let a reader give a `ParseError` for a number or nesting that Python cannot hold."""
+    """Let a reader raise a `ParseError` for a number or nesting that Python cannot hold."""
 
     @wraps(read)
     def reader(*args: _Args.args, **kwargs: _Args.kwargs) -> Prediction | ParseError:
@@ -34,7 +34,7 @@ def refuse_unbounded(read: Callable[_Args, Prediction | ParseError]) -> Callable
 
 
 def released_body(text: str) -> str:
-    r"""The body of the first fenced block where there is one, else the text; white space around it removed.
+    r"""Return the body of the first fenced block, else the text, without white space around it.
 
     >>> released_body("So: ```json\n[1]\n``` Bye."), released_body("```json \n[1]\n```")
     ('[1]', '```json \n[1]\n```')
@@ -45,7 +45,7 @@ def released_body(text: str) -> str:
 
 
 def released_array(body: str) -> list[object] | None:
-    """The body as a JSON list; None where it is anything else."""
+    """Return the body as a JSON list; None for anything else."""
     try:
         value = json.loads(body)
     except ValueError:

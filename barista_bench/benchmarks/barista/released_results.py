@@ -1,6 +1,6 @@
-"""Results as the released harness writes them: `task_result` of a record, and the figures of metrics.json.
+"""Results in the released harness's format: `task_result` of a record, and the scores of metrics.json.
 
-Rules: docs/upstream/barista.md. Figures are those of the tasks' own `aggregate`, under the release's names.
+Rules: docs/upstream/barista.md. Scores come from the tasks' `aggregate`, under the release's names.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ CRITERIA: Mapping[str, tuple[str, ...]] = {"referring": ("correctness",), "tempo
 
 @dataclass(frozen=True, slots=True)
 class ReleasedRecord:
-    """One line of predictions.jsonl, as far as figures need it.
+    """The fields of one line of predictions.jsonl that scores need.
 
     Args:
-        result: the release's `task_result`, with the judge's keys where there are any; empty after a provider error.
+        result: the release's `task_result`, with the judge's keys if present; empty after a provider error.
         error: `provider_error: ...`, `parse_error: ...`, or None.
-        latency_ms: None where no answer came.
+        latency_ms: None without an answer.
     """
 
     example: Example
@@ -49,15 +49,15 @@ class ReleasedRecord:
 
     @property
     def is_answered(self) -> bool:
-        """Whether an answer came, readable or not."""
+        """True if an answer came, readable or not."""
         return self.error is None or not self.error.startswith(PROVIDER_ERROR)
 
 
 def task_result(task: Task, example: Example, prediction: Prediction | None, box_format: BoxFormat) -> dict[str, Json]:
-    """The release's `task_result` of a parsed answer, or of an answer that cannot be read (None); without judge keys.
+    """Return the release's `task_result` of a parsed answer, or of an unreadable answer (None); without judge keys.
 
     Args:
-        box_format: how the model wrote boxes. They are given in its order and on the scale of the example's own boxes.
+        box_format: how the model wrote boxes. They are given in its order and on the scale of the example's boxes.
     """
     match task:
         case Grounding():
@@ -108,12 +108,12 @@ def _grounding_result(
 
 
 def _is_as_written(prediction: Prediction, example: Example, box_format: BoxFormat) -> bool:
-    """Whether boxes can stand as the model wrote them: a run of the release knows no other scale."""
+    """Return True if boxes can stay as the model wrote them: a run of the release has no other scale."""
     return "written" in prediction.value and box_format.scale == reference_scale(example.target)
 
 
 def _released_box(pixels: Sequence[float], example: Example, box_format: BoxFormat) -> list[int]:
-    """A pixel box as integers in the model's order, on the scale of the example's own boxes."""
+    """Return a pixel box as integers in the model's order, on the scale of the example's boxes."""
     grid_format = BoxFormat(box_format.order, reference_scale(example.target))
     return [round(value) for value in write_box(as_xyxy(pixels), grid_format, *frame_size(example.inputs), exact=True)]
 
@@ -180,7 +180,7 @@ def _activity_result(example: Example, prediction: Prediction | None) -> dict[st
 
 
 def common_metrics(records: Sequence[ReleasedRecord]) -> dict[str, Json]:
-    """The keys of metrics.json that all tasks have, but for those of the runner (times, tokens, resuming)."""
+    """Return the keys of metrics.json common to all tasks, without the runner's keys (times, tokens, resuming)."""
     answer_count = sum(record.is_answered for record in records)
     parsed_count = sum(record.error is None for record in records)
     latencies = [record.latency_ms for record in records if record.latency_ms is not None]
@@ -202,10 +202,10 @@ def common_metrics(records: Sequence[ReleasedRecord]) -> dict[str, Json]:
 def task_metrics(
     task: Task, records: Sequence[ReleasedRecord], criteria: Sequence[str] | None = None
 ) -> dict[str, Json]:
-    """The task's own keys of metrics.json, of records in the order of the run.
+    """Return the task's keys of metrics.json, from records in the order of the run.
 
     Args:
-        criteria: of the judge, by the release's names; None takes all that the task has.
+        criteria: of the judge, by the release's names; None takes all criteria of the task.
     """
     match task:
         case Grounding():
@@ -224,7 +224,7 @@ def task_metrics(
 
 
 def _samples(task: Task, records: Sequence[ReleasedRecord]) -> list[Scored]:
-    """The records that count, with their answers as the task's figures take them."""
+    """Return the counted records, with their answers in the form of the task's metrics."""
     return [
         Scored(record.example, None if record.error is not None else _prediction(task, record))
         for record in records
@@ -329,7 +329,7 @@ def _judge_metrics(records: Sequence[ReleasedRecord], criteria: Sequence[str]) -
 
 
 def _judge_scores(records: Sequence[ReleasedRecord], key: str) -> list[float]:
-    """The scores of a name that judges gave to answers that could be read."""
+    """Return the judges' scores of one name for readable answers."""
     scores = [record.result.get(key) for record in records if record.error is None]
     return [score for score in scores if isinstance(score, int | float)]
 
@@ -351,5 +351,5 @@ def _mean(values: Sequence[float]) -> float | None:
 
 
 def _sum(values: Sequence[float]) -> float:
-    """The sum, added one after the other as released: sum() rounds otherwise from Python 3.12 on."""
+    """Return the sum, added one by one as in the release: sum() rounds differently from Python 3.12 on."""
     return reduce(add, values, 0.0)

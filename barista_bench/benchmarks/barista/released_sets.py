@@ -1,7 +1,8 @@
-"""Our sets as the release freezes them: its parameters, and the record of a line (docs/upstream/barista.md).
+"""Our sets in the release's frozen format: its parameters, and the record of a line (docs/upstream/barista.md).
 
-`label`, `metadata` and `task_data` are rebuilt from what an example holds. The sentence that the release freezes with
-referring and activity (`question`) is wording: it is that of the file where an example was read from one, else given.
+`label`, `metadata` and `task_data` are rebuilt from an example. The sentence that the release freezes with referring
+and activity (`question`) is wording: it comes from the file of the example if it was read from a file, else from the
+caller.
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ _RecordParts = tuple[str, Fields, Fields]
 
 
 def released_record(example: Example, question: str | None = None) -> Fields:
-    """The record of one released line; `mp4_path` is relative to the data root.
+    """Return the record of one released line; `mp4_path` is relative to the data root.
 
     Args:
-        question: the frozen sentence of referring and activity, for examples that hold none; None leaves it out.
+        question: the frozen sentence of referring and activity, for examples without it; None leaves it out.
     """
     label, metadata, data = _WRITERS[example.task](example)
     sentence = example.metadata.get("question", question)
@@ -51,7 +52,7 @@ def released_record(example: Example, question: str | None = None) -> Fields:
 
 
 def identity(example: Example) -> Json:
-    """The identity of a question: the released record without its wording, and a protocol of ours.
+    """Return the identity of a question: the released record without its wording, and a protocol of ours.
 
     None for tasks that the release does not have.
     """
@@ -67,7 +68,7 @@ def _frame_name(example: Example) -> str:
 
 
 def _box_fields(inputs: FrameSize | GroundingInputs, target: GroundingTarget | InteractionTarget) -> Fields:
-    """The fields that examples with true boxes have in common."""
+    """Return the common fields of examples with true boxes."""
     return {
         "frame_width": inputs.frame_width,
         "frame_height": inputs.frame_height,
@@ -235,15 +236,15 @@ _NULL_VALUES: dict[str, object] = {"fraction": 1.0, "min_area": 0.0, "draw_seed"
 def released_sampling(
     task: str, params: Mapping[str, object], *, shuffle_seed: int | None, limit: int | None
 ) -> Sampling:
-    """The sampling that a configuration of the release describes.
+    """Return the sampling that a configuration of the release describes.
 
     Args:
         task: our name of it.
-        params: `task_params`; those that concern the run or files alone (`bbox_format`, `qa_pairs_dir`, `geval_*`,
-            `judge_model`) are passed over.
+        params: `task_params`; parameters only for the run or files (`bbox_format`, `qa_pairs_dir`, `geval_*`,
+            `judge_model`) are ignored.
 
     Raises:
-        ConfigError: a parameter is unknown, or its value cannot be used.
+        ConfigError: a parameter is unknown, or its value is invalid.
     """
     names = PARAMETERS[task]
     unknown = sorted(set(params) - set(names) - _RUN_PARAMETERS)
@@ -265,9 +266,9 @@ _RUN_PARAMETERS = frozenset(
 
 
 def released_parameters(task: str, sampling: Sampling) -> Fields:
-    """The release's `task_params` of a set; the inverse of `released_sampling`.
+    """Return the release's `task_params` of a set; the inverse of `released_sampling`.
 
-    Raises ConfigError where the sampling uses what the release has no parameter for.
+    Raises ConfigError if the release has no parameter for a part of the sampling.
     """
     own_fields = {"frame_range", "preparations", "splits", "domain", "seconds"}
     unmapped = own_fields | ({"frame_step"} - set(PARAMETERS[task].values()))

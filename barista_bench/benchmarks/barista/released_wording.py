@@ -1,6 +1,6 @@
-"""Whether a prompt file holds the release's texts, told by hashes: none of the texts is part of this package.
+"""Detects the release's texts in a prompt file by hashes: the texts are not part of this package.
 
-`scripts/released_prompts.py` makes such a file out of a clone of the released repository.
+`scripts/released_prompts.py` makes such a file from a clone of the released repository.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ BASE_LENGTHS = {"relations": 635, "writer": 2940}
 
 
 def released_differences(prompt_set: PromptSet) -> list[str]:
-    """The texts that a prompt file lacks, or has otherwise than the release."""
+    """Return the texts that a prompt file lacks, or that differ from the release's."""
     hashes = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in known_texts(prompt_set).items()}
     return [name for name, sha256 in SHA256.items() if hashes.get(name) != sha256]
 
 
 def known_texts(prompt_set: PromptSet) -> dict[str, str]:
-    """The texts of a prompt file that `SHA256` may name: as they are sent, with boxes on the grid of 0 to 1000."""
+    """Return the texts of a prompt file that `SHA256` may name: in sent form, with boxes on the grid of 0 to 1000."""
     texts: dict[str, str] = {}
     sections = {f"tasks.{task}": section for task, section in prompt_set.tasks.items()}
     if prompt_set.writer:

@@ -1,14 +1,14 @@
 """Temporal visual question answering (paper, sections 4.2.2 and A.3.3, and the released code).
 
-Six frames of a clip and one question; the model answers in free text. What changes in the clip is read from the graph
-(`change_detection.py`) and kept as evidence; the question and its reference answer are written by templates that cover
-every change (`qa_templates.py`), or come from files that a language model wrote (`TemporalSampling.pairs`). Judges
-score the answer (`judged`, `rubrics/temporal_vqa.yaml`). Without them, `lexical_f1` compares its words with the
-reference: a floor that must not be published as the paper's Accuracy or Completeness (`kinds/text.py`). An empty answer
-scores 0; the release leaves it out of its mean.
+The model sees six frames of a clip and one question, and answers in free text. The changes in the clip are read from
+the graph (`change_detection.py`) and saved as evidence. Templates that cover every change write the question and its
+reference (`qa_templates.py`), or both come from files that a language model wrote (`TemporalSampling.pairs`). Judges
+score the answer (`judged`, `rubrics/temporal_vqa.yaml`). Without judges, `lexical_f1` compares its words with the
+reference: a lower bound that must not be published as the paper's Accuracy or Completeness (`kinds/text.py`). An empty
+answer scores 0; the release leaves it out of its mean.
 
 Questions are sampled before they are written: of each category up to `per_class` over all videos, by one generator.
-Files hold what was sampled when they were written, and are taken as they are. Where release and paper differ, see
+Files hold the sample from when they were written, and are used unchanged. Differences between release and paper are in
 `protocols.yaml`.
 """
 
@@ -67,14 +67,14 @@ class TemporalInputs(Inputs):
 
 
 class TemporalTarget(Target):
-    """The category is one of `CATEGORIES`, but for pairs that others wrote."""
+    """The category is one of `CATEGORIES`, but pairs from others may have other values."""
 
     answer: str
     category: str
 
 
 class TemporalMetadata(FrameMetadata):
-    """The clip by its first frame, its keyframes, and who wrote the question."""
+    """The clip by its first frame, its keyframes, and the writer of the question."""
 
     clip_index: int
     qa_index: int
@@ -83,7 +83,7 @@ class TemporalMetadata(FrameMetadata):
 
 
 class TemporalEvidence(Evidence):
-    """Rows of the annotation file, and the changes that the answer is about."""
+    """Rows of the annotation file, and the changes in the answer."""
 
     object_ids: list[str]
     activity_rows: list[Int64]
@@ -94,14 +94,14 @@ class TemporalEvidence(Evidence):
 
 @dataclass(frozen=True, slots=True)
 class TemporalSampling(ClipSampling):
-    """The sampling of questions about what changes in a clip.
+    """The sampling of questions about changes in a clip.
 
     Args:
         draw_seed: of the sample of clips, over all videos; None takes `seed`.
-        per_class: examples of one kind of change at the most; None for all.
-        max_frames: frames of one example at the most, evenly thinned; None for all keyframes.
-        domain: file of a domain's values, any two of which that exclude each other make a change (`default`: coffee
-            making); None keeps to the changes that the release names.
+        per_class: limit of examples per kind of change; None for all.
+        max_frames: limit of frames per example, evenly thinned; None for all keyframes.
+        domain: file of a domain's values, where any two values that exclude each other make a change (`default`: coffee
+            making); None uses only the changes that the release names.
         pairs: folder of questions that a model wrote (`barista-bench questions`), instead of templates.
     """
 
@@ -115,7 +115,7 @@ class TemporalSampling(ClipSampling):
 class TemporalVQA(TextTask[TemporalSampling]):
     """`TemporalSampling.pairs` names a folder of question-answer pairs to use instead of the templates.
 
-    Who wrote them stands in the examples' metadata.
+    The examples' metadata name their writer.
     """
 
     benchmark = "barista"
@@ -139,7 +139,7 @@ class TemporalVQA(TextTask[TemporalSampling]):
         return clip_span(video, candidate.item, sampling) if sampling.pairs is None else (0, video.frame_count)
 
     def candidates(self, video: VideoGraph, sampling: TemporalSampling) -> Iterator[Candidate | SkippedExample]:
-        """A clip's categories of changes, or the pairs that were written about it.
+        """Return a clip's categories of changes, or the pairs written about it.
 
         `item` is the clip's first frame, or the line of the file; `numbers` is the place among the clip's pairs.
         """
@@ -156,7 +156,7 @@ class TemporalVQA(TextTask[TemporalSampling]):
     def select(
         self, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: TemporalSampling
     ) -> Iterator[Candidate]:
-        """The candidates sampled of each category, by clip and category; written pairs are sampled already."""
+        """Return the sampled candidates of each category, by clip and category; written pairs are already sampled."""
         if sampling.pairs is not None:
             yield from candidates
             return
@@ -203,9 +203,9 @@ class TemporalVQA(TextTask[TemporalSampling]):
         return self.prompts.prompt(inputs.n_frames, count=str(inputs.n_frames), question=inputs.question)
 
     def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
-        """The last line labelled `Answer:`, else the whole text. Never a parse failure, as released.
+        """Return the last line labelled `Answer:`, else the complete text. Never a parse failure, as in the release.
 
-        For the paper it is all that follows the last `Answer:`, wherever that stands.
+        By the paper's protocol, return all text after the last `Answer:` anywhere.
         """
         answer = after_last(text, "answer:") if self.follows_paper else after_label(text, "answer")
         return Prediction({"answer": answer})
@@ -245,7 +245,7 @@ class TemporalVQA(TextTask[TemporalSampling]):
         return f"Answer: The {first} {happens}, a hand touches the {second}, and then the {third} is moved away."
 
     def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
-        """The most typical answer of other videos to this question, or to the one most like it by its words.
+        """Return the most typical answer of other videos to this question, or to the most similar question by words.
 
         Without other videos, `Nothing changes.`
         """
@@ -257,7 +257,7 @@ class TemporalVQA(TextTask[TemporalSampling]):
 
 @cached_by_set
 def answers_by_question(examples: Sequence[Example]) -> dict[str, str]:
-    """Questions, word for word, and the most typical answer to each."""
+    """Return questions, word for word, and the most typical answer to each."""
     answers: dict[str, list[str]] = defaultdict(list)
     for example in examples:
         answers[TemporalInputs.of(example).question].append(TemporalTarget.of(example).answer)
@@ -267,7 +267,7 @@ def answers_by_question(examples: Sequence[Example]) -> dict[str, str]:
 def _written_pairs(
     video: VideoGraph, sampling: TemporalSampling, clips: Sequence[ClipPairs]
 ) -> Iterator[Candidate | SkippedExample]:
-    """The pairs of a file, in its order, of the clips that lie entirely in the sampled frame range."""
+    """Return the pairs of a file, in its order, whose clips lie entirely in the sampled frame range."""
     low, high = sampling.frame_range or (0, video.frame_count)
     for line, clip in enumerate(clips):
         frames, where = _frames_in_video(video, clip), f"clip {clip['clip_index']}"
@@ -283,12 +283,12 @@ def _written_pairs(
 
 
 def _frames_in_video(video: VideoGraph, clip: ClipPairs) -> tuple[int, ...]:
-    """The frames of a written clip that the video has."""
+    """Return the frames of a written clip that the video has."""
     return tuple(frame for frame in clip["frame_indices"] if frame < video.frame_count)
 
 
 def _select_frames(frames: tuple[int, ...], limit: int | None) -> tuple[int, ...]:
-    """The frames that are shown: up to `limit` of them, evenly; the released middle where only one is."""
+    """Return the shown frames: up to `limit` of them, evenly spaced; the release's middle for a single frame."""
     if limit is None or len(frames) <= limit:
         return frames
     return (frames[len(frames) // 2],) if limit == 1 else tuple(frames[i] for i in evenly_spaced(len(frames), limit))

@@ -1,10 +1,10 @@
-"""An answer apart from its rationale.
+"""Separates an answer from its rationale.
 
-The benchmark wants a strict match of the letter and does not say how it is found in free text:
-`kinds/choice_reading.py` finds it. The rationale is the field `reasoning` of the JSON object that holds the answer, as
-in the submission file (a text, a list or an object of steps); else what comes before the words that name the choice, or
-what comes after where nothing does; else the whole text. A missing rationale is no parse failure; a model that ranks
-the choices gives none.
+The benchmark requires a strict match of the letter but does not define how to find it in free text:
+`kinds/choice_reading.py` finds it. The rationale is the field `reasoning` of the JSON object with the answer, as in the
+submission file (a text, a list or an object of steps). Otherwise it is the text before the words that name the choice,
+or the text after them if that is empty; else the complete text. A missing rationale is no parse failure; a model that
+ranks the choices gives none.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _EMPTY = re.compile(r"[\s*_#.,:;()\[\]`'\"-]*")
 
 
 def read_answer(text: str, choices: Mapping[str, str]) -> CotAnswer | None:
-    """Letter and rationale of a model's answer; None where no letter can be told.
+    """Return letter and rationale of a model's answer; None if no letter can be determined.
 
     >>> read_answer("1. The left hand holds the pot.\\nANSWER: B", {"A": "right hand", "B": "left hand"})
     CotAnswer(answer='B', reasoning='1. The left hand holds the pot.')
@@ -48,23 +48,23 @@ def read_answer(text: str, choices: Mapping[str, str]) -> CotAnswer | None:
 
 
 def steps_of(value: object) -> str:
-    """A rationale that is a text, a list of texts or an object of texts, one step a line; empty for anything else."""
+    """Return a rationale (a text, a list of texts or an object of texts) with one step per line; else an empty text."""
     parts = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else [value]
     return "\n".join(part.strip() for part in parts if is_text(part))
 
 
 def unnumbered(text: str) -> str:
-    """A rationale without the numbers of its steps."""
+    """Return a rationale without the numbers of its steps."""
     return _NUMBER.sub("", text)
 
 
 def _text_after(text: str) -> str:
-    """The rationale that follows an answer."""
+    """Return the rationale that follows an answer."""
     return _clean_text(re.sub(r"\A[\s*_).:,;\]\"'`-]{0,16}", "", text))
 
 
 def _clean_text(text: str) -> str:
-    """A rationale without its heading; empty where only marks are left."""
+    """Return a rationale without its heading; empty if only markup is left."""
     text = text.strip()
     text = _LABEL.sub("", text[:-40] + _HEADING.sub("", text[-40:]))[:MAX_REASONING].rstrip(" \t\n*_#(").strip()
     return "" if _EMPTY.fullmatch(text) else text.encode(errors="replace").decode()

@@ -1,12 +1,15 @@
-"""From checked rationales to figures: what each sample adds, and what is made of the sum. Groups pool their samples.
+"""Computes scores from checked rationales: each sample's contribution, and scores of the sum.
 
-Figures run from 0 to 1:
+Groups pool their samples.
 
-* `claim_precision`, `contradiction_rate`, `unverifiable_rate`: of all claims, those that the evidence supports,
-  contradicts and does not decide; together 1.
-* `claim_recall`: of what the evidence points at, what supported claims say. A sample without claims says nothing of it.
-* `verified_scr`: of the right answers, those with a claim that the evidence contradicts: the counterpart of SCR that
-  asks no judge. A right answer without a rationale contradicts nothing; `reasoned` says how many samples have one.
+Scores run from 0 to 1:
+
+* `claim_precision`, `contradiction_rate`, `unverifiable_rate`: the fractions of claims that the evidence supports,
+  contradicts and does not decide; they add up to 1.
+* `claim_recall`: the fraction of expected evidence that supported claims name. A sample without claims names none.
+* `verified_scr`: the fraction of right answers with a claim that the evidence contradicts: the counterpart of SCR
+  without a judge. A right answer without a rationale contradicts nothing; `reasoned` is the fraction of samples with a
+  rationale.
 """
 
 from __future__ import annotations
@@ -44,14 +47,14 @@ _TABLES: Mapping[str, Sequence[str]] = {
 
 
 class ClaimStatistics(SumStatistics):
-    """The figures of samples whose answer is known; `rows` are what `sample_row` makes of them."""
+    """The scores of samples with known references; `rows` come from `sample_row`."""
 
     def __init__(self, rows: Sequence[Row]) -> None:
         super().__init__(rows, figures, tables=tables)
         self._rows = rows
 
     def scores(self) -> dict[str, Floats]:
-        """Whether it is right, the word overlap of its rationale with the reference, and counts of its claims."""
+        """Return correctness, the word overlap of its rationale with the reference, and counts of its claims."""
         return {name: np.array([row[part] for row in self._rows]) for name, part in SAMPLE_SCORES.items()}
 
     def subset(self, samples: Sequence[int]) -> ClaimStatistics:
@@ -67,10 +70,10 @@ def sample_row(
     expected_count: int,
     lexical_f1: float,
 ) -> Row:
-    """The contribution of one sample. `check` is of its rationale, None where there is no readable answer.
+    """Return the contribution of one sample. `check` is of its rationale, None without a readable answer.
 
-    `groups` is `per_group` and `per_subtask` -> the code of its own; `expected_count`, how many things the evidence
-    points at, counts whether or not there is an answer; `lexical_f1` is the word overlap of rationale and reference.
+    `groups` is `per_group` and `per_subtask` -> the sample's code. `expected_count`, the number of expected facts of
+    the evidence, counts even without an answer. `lexical_f1` is the word overlap of rationale and reference.
     """
     findings = check.findings if check else ()
     counts = Counter[Hashable](finding.verdict for finding in findings)
@@ -93,12 +96,12 @@ def sample_row(
 
 
 def figures(sums: Sums) -> Figures:
-    """The figures of D resamples, (D,) each; NaN where there is nothing to divide by."""
+    """Return the scores of D resamples, (D,) each; NaN for a division by zero."""
     return {name: fraction(sums[part], sums[whole]) for name, (part, whole) in FRACTIONS.items()}
 
 
 def tables(sums: Row) -> dict[str, Json]:
-    """Figures by group and by subtask, fractions of verdicts by kind of claim, and counts."""
+    """Return scores by group and by subtask, fractions of verdicts by kind of claim, and counts."""
     return {
         **{table: _figures_by_code(sums, table, codes) for table, codes in _TABLES.items()},
         "per_claim_kind": _fractions_by_kind(sums),
@@ -110,7 +113,7 @@ def tables(sums: Row) -> dict[str, Json]:
 
 
 def _figures_by_code(sums: Row, table: str, codes: Sequence[str]) -> dict[str, Json]:
-    """The figures of each group that occurs; those of nothing are left out."""
+    """Return the scores of each occurring group, without undefined scores."""
     by_code: dict[str, Json] = {}
     for code in codes:
         totals: dict[Hashable, Floats] = {name: np.array([sums.get((table, code, name), 0.0)]) for name in _COUNTS}

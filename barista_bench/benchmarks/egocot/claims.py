@@ -1,10 +1,10 @@
-"""The claims of a rationale: what it says of times, objects, hands, relations and parts of the frame.
+"""The claims of a rationale: its statements about times, objects, hands, relations and parts of the frame.
 
-A small grammar over the pieces of a clause (`phrases.py`), without any language model:
+A small grammar over the pieces of a clause (`phrases.py`) finds them, without a language model:
 
     relation   NAME ... PREDICATE ... NAME ["and" NAME]    a claim about a hand, where the predicate is a contact
     region     (NAME | "the target")+ ... REGION           of one of the things named before it, else of the next
-    object     "the target" ... NAME                       what the thing asked about is
+    object     "the target" ... NAME                       the identity of the thing in question
     object     NAME                                        that it is there
     time       TIME
     state      NAME ... is STATE
@@ -12,10 +12,9 @@ A small grammar over the pieces of a clause (`phrases.py`), without any language
     cause      ACTION ... so that ... is STATE
     order      CONTACT ... before ... CONTACT               contacts of hands, as above
 
-The last four are looked for only where the evidence holds such facts (`evidence.graph`).
-The NAME before a predicate is the nearest one. A clause with a negation or a hedge claims nothing, nor does one about
-a choice other than the one that was answered. Equal claims count once. What no list and no evidence names makes no
-claim, except for what a hand is said to act on.
+The last four are searched only if the evidence holds such facts (`evidence.graph`). The NAME before a predicate is the
+nearest. A clause with a negation or a hedge makes no claim, nor does a clause about a choice other than the answer.
+Equal claims count once. Words in no list and no evidence make no claim, except for objects of a hand's action.
 """
 
 from __future__ import annotations
@@ -45,18 +44,18 @@ _CHOICE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One statement. `subject` and `object` may be any one of their names; a hand of no side is `hand`.
+    """One statement. `subject` and `object` may be any of their names; a hand of no side is `hand`.
 
     Args:
-        kind: what it is about. An object claim with the subject `TARGET` says what the thing asked about is.
+        kind: topic of the claim. An object claim with the subject `TARGET` identifies the thing in question.
         start, end: offsets of its words.
-        clause: number of its clause: times are checked against what else their clause says.
-        times: moments that it is about; none where the sentence gives none, or takes it to another time (`later`). Of
-            a time claim, that time alone.
-        is_invented: the object's name is known from nowhere.
-        part_of: what the object is said to be a part of (`the handle of the pot`).
-        of_both_hands: said of both hands at once.
-        words: the names of things as the text has them.
+        clause: number of its clause: times are checked against the other claims of their clause.
+        times: moments of the claim; empty if the sentence gives none, or moves it to another time (`later`). A time
+            claim has only that time.
+        is_invented: no source contains the object's name.
+        part_of: the whole that the object is claimed to be part of (`the handle of the pot`).
+        of_both_hands: about both hands at once.
+        words: the names of things as in the text.
     """
 
     kind: ClaimKind
@@ -86,10 +85,10 @@ def claims_of(
     moment: tuple[Times, ...] = (),
     terms: Terms = NO_TERMS,
 ) -> list[Claim]:
-    """The claims of a text of any origin, each once, in its order; at most `MAX_CLAIMS`.
+    """Return the claims of an untrusted text, each once, in order; at most `MAX_CLAIMS`.
 
-    `answer` is the letter of the choice that the text argues for: what it says of other choices is no claim. `moment`
-    is the one that is asked about, which `at this moment` may mean.
+    `answer` is the letter of the choice that the text argues for: statements about other choices are not claims.
+    `moment` is the time of the question, which `at this moment` may mean.
     """
     claims: dict[tuple[Hashable, ...], Claim] = {}
     for number, clause in enumerate(clauses(text, vocabulary, moment, terms)):
@@ -150,7 +149,7 @@ def _relations(pieces: Sequence[Piece]) -> Iterator[Claim]:
 
 
 def _states(pieces: Sequence[Piece]) -> Iterator[Claim]:
-    """Claims about states of things and about actions, and that an action brings a state about."""
+    """Yield claims about states of things and about actions, and about states caused by actions."""
     for index, piece in enumerate(pieces):
         if piece.kind == "action":
             yield Claim("action", piece.start, piece.end, 0, (), frozenset({"hand"}), "does", piece.names)
@@ -159,7 +158,7 @@ def _states(pieces: Sequence[Piece]) -> Iterator[Claim]:
             continue
         last = _piece_before(pieces, pieces.index(owner), ("name", "predicate", "cause", "order"))
         if last is not None and last.kind == "predicate":
-            continue  # of two things that stand in a relation, nobody can tell which one the state is of
+            continue  # of two things in a relation, it is unclear which has the state
         state = Claim(
             "state", owner.start, piece.end, 0, (), owner.names, "is", piece.names, words=_spelled_names(owner)
         )
@@ -174,7 +173,7 @@ def _states(pieces: Sequence[Piece]) -> Iterator[Claim]:
 
 
 def _orders(pieces: Sequence[Piece], contacts: Sequence[Claim]) -> Iterator[Claim]:
-    """Claims that the first of two contacts with a word of order between comes before the second."""
+    """Yield claims that the first of two contacts, with a word of order between, comes before the second."""
     for piece in pieces:
         earlier = [claim for claim in contacts if claim.end <= piece.start] if piece.kind == "order" else []
         later = [claim for claim in contacts if claim.start >= piece.end]
@@ -193,7 +192,7 @@ def _contact_names(claim: Claim) -> Names:
 
 
 def _wholes(following: Sequence[Piece], target: Piece) -> Names:
-    """The names of the whole whose part the target is: what follows `of`."""
+    """Return the names of the whole that the target is part of: the words after `of`."""
     after = [piece for piece in following if piece.start >= target.end and piece.kind != "article"][:2]
     return after[1].names if len(after) == 2 and after[0].words == ("of",) else frozenset()
 
@@ -225,7 +224,7 @@ def _each_side(names: Names) -> list[Names]:
 
 
 def _may_be_anything(names: Names) -> bool:
-    """Whether names may mean anything, as those of `it` and `a hand` do."""
+    """Return True if names may mean anything, like the names of `it` and `a hand`."""
     return "*" in names or names == {"hand"}
 
 
@@ -234,15 +233,15 @@ def _is_hand(names: Names) -> bool:
 
 
 def _piece_before(pieces: Sequence[Piece], index: int, kinds: tuple[str, ...]) -> Piece | None:
-    """The nearest piece of these kinds before a place, a few words away at the most."""
+    """Return the nearest piece of these kinds before a place, at most a few words away."""
     nearby = pieces[max(0, index - 1 - _GAP_BEFORE) : index]
     return next((piece for piece in reversed(nearby) if piece.kind in kinds), None)
 
 
 def _names_after(pieces: Sequence[Piece], index: int, is_contact: bool) -> Iterator[Piece]:
-    """The names after a relation: the next name, and one joined to it by `and`; no further than the next relation.
+    """Return the names after a relation: the next name, and a name joined by `and`; not beyond the next relation.
 
-    `is_contact`: the relation is a contact of a hand, whose object may be a name that nothing knows.
+    `is_contact`: the relation is a contact of a hand, whose object may have an unknown name.
     """
     unknown: list[Piece] = []
     for position, piece in enumerate(pieces[index + 1 : index + 2 + _GAP_AFTER], start=index + 1):
@@ -261,7 +260,7 @@ def _names_after(pieces: Sequence[Piece], index: int, is_contact: bool) -> Itera
 
 
 def _name_after_and(pieces: Sequence[Piece], position: int) -> Iterator[Piece]:
-    """The name that `and` joins to the one at `position`, unless it begins a clause of its own."""
+    """Return the name that `and` joins to the name at `position`, unless it begins a new clause."""
     joined = [piece for piece in pieces[position + 1 : position + 6] if piece.kind != "article"]
     if len(joined) < 2 or joined[0].words != ("and",) or joined[1].kind != "name" or _is_hand(joined[1].names):
         return

@@ -1,17 +1,17 @@
 """EgoCoT-Bench (arXiv 2605.19559): a choice, and the reasons for it.
 
-Frames of one egocentric video, a question and lettered choices; the model reasons in steps that name times, objects,
-hands and places, and gives a letter. Scored by accuracy, a strict match of the letter; judges of reasoning score the
-rationale (`rationale`; R and SCR), and `evidence_check.py` holds its claims against the annotations without a judge.
+Given frames of one egocentric video, a question and lettered choices, the model reasons in steps that name times,
+objects, hands and places, and gives a letter. Scored by accuracy, a strict match of the letter. Judges of reasoning
+score the rationale (`rationale`; R and SCR), and `evidence_check.py` checks its claims against the annotations without
+a judge.
 
-What the sources do not say, and what is done here:
-* how many frames models saw: 16, evenly spread, the first and the last among them; `frames` or `rate` change it. Their
-  times are written as the annotations write theirs;
-* how the letter is found in free text: `kinds/choice_reading.py`. An answer that cannot be read is wrong, and its
-  rationale missing;
-* aggregation pools samples, which is what reproduces the published tables (docs/upstream/egocot.md).
+Points that the sources leave open, and our choices:
+* the number of frames: 16, evenly spaced, with the first and the last; `frames` or `rate` change it. Their times have
+  the format of the annotations;
+* finding the letter in free text: `kinds/choice_reading.py`. An unreadable answer is wrong, and its rationale missing;
+* aggregation pools samples, which reproduces the published tables (docs/upstream/egocot.md).
 
-Answers of the public test split are hidden: it can be run and submitted (`submission.py`), and never scored.
+References of the public test split are hidden: you can run and submit it (`submission.py`), but not score it.
 """
 
 from __future__ import annotations
@@ -86,9 +86,9 @@ class CotSampling(Sampling):
     """The frames of a video that are shown.
 
     Args:
-        frames: of one example, evenly spread; where there is no `rate`.
-        rate: frames a second, evenly.
-        max_frames: of one example at the most, evenly thinned; None for as many as there are.
+        frames: of one example, evenly spaced; used without `rate`.
+        rate: frames per second, evenly spaced.
+        max_frames: limit of frames per example, evenly thinned; None for no limit.
     """
 
     frames: Count = 16
@@ -113,7 +113,7 @@ class Cot(ChoiceTask, ReleaseTask[CotSampling]):
     evidence_type = ItemEvidence
 
     def examples(self, release: Release, sampling: CotSampling) -> Iterator[Example | SkippedExample]:
-        """Examples by video, then by qid. Raises DataError where the release is not one of EgoCoT-Bench."""
+        """Return examples by video, then by qid. Raises DataError if the release is not EgoCoT-Bench's."""
         if not isinstance(release, EgocotRelease):
             raise DataError(
                 f"{release.root}: is not a release of EgoCoT-Bench. Remedy: open it with egocot.open_release"
@@ -134,7 +134,7 @@ class Cot(ChoiceTask, ReleaseTask[CotSampling]):
         return example_of(item, release, facts, frames)
 
     def frame_times(self, example: Example) -> FrameTimes | None:
-        """The frames whose times the prompt names."""
+        """Return the frames whose times the prompt names."""
         times = super().frame_times(example)
         seconds = CotInputs.of(example).times
         return times and replace(times, indices=tuple(round(second * times.fps) for second in seconds))
@@ -168,31 +168,31 @@ class Cot(ChoiceTask, ReleaseTask[CotSampling]):
         return CotTarget.of(example).answer is not None
 
     def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
-        """Letter and rationale by the rules of `answers.py`; no rationale is not a failure."""
+        """Return letter and rationale by the rules of `answers.py`; a missing rationale is not a failure."""
         answer = read_answer(text, CotInputs.read(inputs).texts)
         if answer is None:
             return NO_CHOICE
         return Prediction(answer.write())
 
     def statistics(self, samples: Sequence[Scored]) -> ClaimStatistics:
-        """Accuracy, and what becomes of the rationales' claims. Raises DataError where an answer is hidden."""
+        """Return accuracy, and the verdicts on the rationales' claims. Raises DataError if a reference is hidden."""
         return ClaimStatistics([self._row(sample.example, sample.prediction) for sample in samples])
 
     def score(self, example: Example, prediction: Prediction | None) -> dict[str, float]:
-        """The sample's figures; none where the answer is hidden: such a sample can be submitted alone."""
+        """Return the sample's scores; empty if the reference is hidden: such a sample can only be submitted."""
         return super().score(example, prediction) if self.has_answer(example) else {}
 
     def check(self, example: Example, prediction: Prediction) -> RationaleCheck:
-        """The rationale of an answer against the example's evidence; cached, since failures and explanations ask again.
+        """Check the rationale of an answer against the example's evidence; cached for failures and explanations.
 
-        Raises DataError where the answer is hidden, and with it what the question is about.
+        Raises DataError if the reference is hidden, and with it the topic of the question.
         """
         answer = CotAnswer.read(prediction.value)
         return _rationale_check(SameObject(example), answer.answer, answer.reasoning)
 
     @staticmethod
     def evidence_base(example: Example) -> EvidenceBase:
-        """The evidence that an example's rationales are held against. Raises DataError where the answer is hidden."""
+        """Return the evidence for checking an example's rationales. Raises DataError if the reference is hidden."""
         inputs, metadata = CotInputs.of(example), CotMetadata.of(example)
         return question_evidence(
             ItemEvidence.of(example),
@@ -220,7 +220,7 @@ class Cot(ChoiceTask, ReleaseTask[CotSampling]):
         )
 
     def rationale(self, example: Example, prediction: Prediction) -> Rationale:
-        """The sample as a judge of reasons sees it. Raises DataError where the answer is hidden."""
+        """Return the sample as a judge of reasons sees it. Raises DataError if the reference is hidden."""
         inputs, answer, right = CotInputs.of(example), CotAnswer.read(prediction.value), known_answer(example)
         choices = {label: f"{label}. {text}" for label, text in inputs.texts.items()}
         return Rationale(
@@ -232,7 +232,7 @@ class Cot(ChoiceTask, ReleaseTask[CotSampling]):
         )
 
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
-        """A wrong letter, and every kind of claim that the evidence contradicts."""
+        """Return a wrong letter, and every kind of claim that the evidence contradicts."""
         objects = evidence_objects(example)
         wrong = [] if prediction.value["answer"] == known_answer(example) else [AnswerFailure("wrong_option", objects)]
         findings = self.check(example, prediction).findings
@@ -242,7 +242,7 @@ class Cot(ChoiceTask, ReleaseTask[CotSampling]):
         return (*wrong, *(AnswerFailure(kind, objects) for kind in kinds))
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
-        """The letter first, then the claims: supported ones as hits, contradicted ones as wrong."""
+        """Explain the letter first, then the claims: supported claims as hits, contradicted claims as wrong."""
         choices, right = self.choices(example), known_answer(example)
         reference = f"{right}: {choices[right]}"
         if prediction is None:
@@ -256,7 +256,7 @@ class Cot(ChoiceTask, ReleaseTask[CotSampling]):
         return Explanation.of(supported, [reference], [f"{letter}: {choices[letter]}", *contradicted])
 
     def overlays(self, example: Example, prediction: Prediction | None) -> tuple[Overlay, ...]:
-        """The boxes that the evidence has in focus, or else all of its boxes, on the frame nearest in time."""
+        """Return the boxes that the evidence focuses on, or else all of its boxes, on the frame nearest in time."""
         evidence = ItemEvidence.of(example)
         times = np.array(CotInputs.of(example).times)
         labels = {target.object_id: target.label for target in evidence.objects}
@@ -269,19 +269,22 @@ class Cot(ChoiceTask, ReleaseTask[CotSampling]):
         return tuple(dict.fromkeys(boxes))
 
     def reference_answer(self, example: Example, box_format: BoxFormat) -> str:
-        """The reference reasoning and the right letter. Raises DataError where they are hidden."""
+        """Return the reference reasoning and the right letter. Raises DataError if they are hidden."""
         steps = [f"{n}. {step}" for n, step in enumerate(CotTarget.of(example).reasoning, start=1)]
         return "\n".join((*steps, f"ANSWER: {known_answer(example)}"))
 
     def prior_weight(self, example: Example, other: Example, count: int) -> int:
-        """Any number of other subtasks weighs less than one question of the same."""
+        """Return a weight such that any number of other subtasks weighs less than one question of the same."""
         return count + 1 if other.label == example.label else 1
 
 
 def example_of(
     item: CotItem, release: EgocotRelease, facts: VideoFacts | None = None, frames: Sequence[int] = (0,)
 ) -> Example:
-    """The example of an item. Without `facts` its media are not at hand: sizes and times are 0, frames only named."""
+    """Return the example of an item.
+
+    Without `facts` its media are missing: sizes and times are 0, frames only named.
+    """
     entry = release.manifest.get(item.media_id)
     times = [round(float(facts.seconds[frame]), 3) for frame in frames] if facts else [0.0 for _ in frames]
     return Cot.new_example(
@@ -307,7 +310,7 @@ def example_of(
 
 
 def known_answer(example: Example) -> str:
-    """The letter of the right choice. Raises DataError where it is hidden, as in the public test split."""
+    """Return the letter of the right choice. Raises DataError if it is hidden, as in the public test split."""
     answer = CotTarget.of(example).answer
     if answer is None:
         raise DataError(

@@ -1,8 +1,7 @@
-"""The evidence that claims are checked against: dated relations, boxes and names, from an item's evidence or from a
-scene graph.
+"""The evidence for checking claims: dated relations, boxes and names, from an item's evidence or from a scene graph.
 
-Names are canonical: words as `lexicon.stems` gives them, joined by blanks; a hand is `left hand`, `right hand`, or
-`hand` where its side is not said. Times are seconds, boxes (x0, y0, x1, y1) as fractions of the frame, 0 to 1.
+Names are canonical: words from `lexicon.stems`, joined by blanks; a hand is `left hand`, `right hand`, or `hand` for an
+unknown side. Times are seconds, boxes (x0, y0, x1, y1) as fractions of the frame, 0 to 1.
 """
 
 from __future__ import annotations
@@ -44,10 +43,10 @@ _BOX_STEP = 0.25
 
 
 class EvidenceFact(NamedTuple):
-    """`subject` does or is `predicate` to `object` during each of `spans`; undated where there are none.
+    """A fact: `subject` does or is `predicate` to `object` during each of `spans`; undated without spans.
 
-    `is_annotated` facts are the evidence's own: a rationale is expected to say them. The others follow from the
-    question and its right answer, or are excluded. `text` says a fact where there is more to it than names.
+    `is_annotated` facts come from the evidence itself: a rationale is expected to name them. Others follow from the
+    question and its right answer, or are excluded. `text` states a fact that consists of more than names.
     """
 
     subject: str
@@ -58,14 +57,14 @@ class EvidenceFact(NamedTuple):
     text: str = ""
 
     def holds_at(self, times: tuple[Times, ...]) -> bool:
-        """Whether it holds at one of the times; undated facts and claims are about any time."""
+        """Return True if it holds at one of the times; undated facts and claims are about any time."""
         if not times or not self.spans:
             return True
         return any(start - TOLERANCE <= b and a <= end + TOLERANCE for start, end in self.spans for a, b in times)
 
 
 class EvidenceBox(NamedTuple):
-    """The place of a named thing at one time. `is_focused` ones are expected to be said."""
+    """The place of a named thing at one time. A rationale is expected to name `is_focused` places."""
 
     name: str
     time: float
@@ -75,23 +74,23 @@ class EvidenceBox(NamedTuple):
 
 @dataclass(frozen=True)
 class EvidenceBase:
-    """Everything that a rationale can be held against.
+    """All evidence for checking a rationale.
 
     Args:
         facts: relations with their times.
         places: boxes.
-        objects: names of all that is there.
-        targets: names of what the question is about; expected to be said.
-        times: the moments that the evidence points at; expected to be said.
-        moments: further ones that it annotates.
-        answers: names that the right choice gives.
-        refuted_names: names that only wrong choices give: not what is asked about.
-        other_names: further names that can be recognised, and of which the evidence says nothing.
-        duration: seconds of the video; None where it is not known.
-        covered_span: from, to: what of the video the evidence covers; None for all of it.
-        is_complete: whether what is not here is not so: true of a scene graph, never of an item's evidence.
-        has_unnamed: whether things are there that have no name: any thing may be one of them.
-        scheme: of complete evidence, the relations that its annotators look for.
+        objects: names of all things in the video.
+        targets: names of the things in question; expected in a rationale.
+        times: the moments that the evidence points at; expected in a rationale.
+        moments: further annotated moments.
+        answers: names in the right choice.
+        refuted_names: names only in wrong choices: not the thing in question.
+        other_names: further recognisable names, without evidence.
+        duration: seconds of the video; None if unknown.
+        covered_span: from, to: the part of the video that the evidence covers; None for all of it.
+        is_complete: True if missing facts are false: for a scene graph, never for an item's evidence.
+        has_unnamed: True if some things have no name, so that any thing may be one of them.
+        scheme: for complete evidence, the relations that its annotators look for.
     """
 
     facts: tuple[EvidenceFact, ...] = ()
@@ -111,23 +110,23 @@ class EvidenceBase:
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
-        """All names that can be recognised, by their words, their last word and those that mean the same."""
+        """Return all recognisable names, by their words, their last word and their synonyms."""
         evidence_words = vocabulary_of(self.objects | self.answers | self.refuted_names | self.other_names)
         merged = {words: names | _GENERAL_VOCABULARY.get(words, frozenset()) for words, names in evidence_words.items()}
         return {**_GENERAL_VOCABULARY, **merged}
 
     @cached_property
     def terms(self) -> Terms:
-        """The terms of a graph's facts beside names and relations; nothing where there are none."""
+        """Return the terms of a graph's facts beside names and relations; empty without such facts."""
         return dict(_terms(self.facts))
 
     def places_of(self, names: Names) -> list[EvidenceBox]:
-        """The boxes of things of these names."""
+        """Return the boxes of things with these names."""
         return [box for box in self.places if box.name in names]
 
 
 def canonical_name(text: str) -> str:
-    """A name as everything here compares it; empty where there is none in the text.
+    """Return a name in the form compared here; empty if the text has no name.
 
     >>> canonical_name("The black pots (3)"), canonical_name("camera wearer (operator)")
     ('black pot', 'hand')
@@ -143,7 +142,7 @@ def canonical_name(text: str) -> str:
 
 
 def vocabulary_of(names: Iterable[str]) -> Vocabulary:
-    """Words -> the names that they may stand for: in full, by the last word, by a synonym of either.
+    """Return words -> their possible names: in full, by the last word, by a synonym of either.
 
     >>> sorted(vocabulary_of(["coffee cup", "black pot"])[("mug",)])
     ['coffee cup']
@@ -171,9 +170,9 @@ _GENERAL_VOCABULARY = vocabulary_of(" ".join(name) for group in lexicon.SYNONYMS
 def annotated_evidence(
     evidence: ItemEvidence, *, size: tuple[float, float] | None = None, duration: float | None = None
 ) -> EvidenceBase:
-    """The evidence of an item by itself, without its question.
+    """Return the evidence of an item, without its question.
 
-    `size` is the width and height of the media in pixels, without which no box is placed; `duration` is in seconds.
+    `size` is the width and height of the media in pixels; without it no box is placed. `duration` is in seconds.
     """
     labels = {target.object_id: canonical_name(target.label) for target in evidence.objects if target.object_id}
     spans: defaultdict[tuple[str, str, str], list[Times]] = defaultdict(list)
@@ -204,7 +203,7 @@ def annotated_evidence(
 
 
 def _graph_fact(row: GraphFact, duration: float | None) -> EvidenceFact:
-    """A fact of `evidence.graph`. An order of contacts holds throughout the video."""
+    """Return a fact of `evidence.graph`. An order of contacts holds throughout the video."""
     subject, target = canonical_name(row.subject), canonical_name(row.object)
     if row.predicate == "is":
         target = _plain_text(row.object)
@@ -220,12 +219,12 @@ def _graph_fact(row: GraphFact, duration: float | None) -> EvidenceFact:
 
 
 def _plain_text(text: str) -> str:
-    """A state or an action as everything here compares it."""
+    """Return a state or an action in the form compared here."""
     return " ".join(lexicon.stems(text))
 
 
 def _two_names(text: str, word: str) -> str:
-    """Two names with a word between, or a name and a state."""
+    """Return two names with a word between, or a name and a state."""
     first, _, second = text.partition(word)
     return f"{canonical_name(first)}{word}{canonical_name(second) if word == ' on ' else _plain_text(second)}"
 
@@ -246,7 +245,7 @@ def _terms(facts: Iterable[EvidenceFact]) -> Iterator[tuple[tuple[str, ...], tup
 
 
 def _forms(action: str) -> Iterator[tuple[str, ...]]:
-    """The forms of an action: `open the drawer`, `opening the drawer`, and both without the article."""
+    """Return the forms of an action: `open the drawer`, `opening the drawer`, and both without the article."""
     verb, *rest = action.split()
     bare = [word for word in rest if word not in lexicon.ARTICLES]
     for form in (verb, f"{verb}ing", f"{verb.removesuffix('e')}ing"):
@@ -256,11 +255,11 @@ def _forms(action: str) -> Iterator[tuple[str, ...]]:
 def graph_evidence(
     video: VideoGraph, span: tuple[int, int] | None = None, *, other_categories: Iterable[str] = ()
 ) -> EvidenceBase:
-    """The evidence of a scene graph, which is complete: what it does not hold there is not so.
+    """Return the evidence of a scene graph, which is complete: a missing fact is false.
 
-    Relations are taken whole, as annotated: also on frames on which one of the two has no box. `span` is of frames
-    [start, stop), None for all; `other_categories` are those of other videos, so that a claim of them is known to be
-    wrong. Raises DataError where the graph does not say how many frames a second there are.
+    Relations have their annotated ranges, even on frames where an end has no box. `span` is of frames [start, stop),
+    None for all. `other_categories` come from other videos, so that claims about them are known to be wrong. Raises
+    DataError if the graph has no frame rate.
     """
     fps = video.video.fps
     if not fps:
@@ -300,7 +299,7 @@ def graph_evidence(
 
 
 def _triple(subject: str, predicate: str, target: str) -> tuple[str, str, str]:
-    """A relation by canonical names, its ends as the canonical predicate has them."""
+    """Return a relation by canonical names, its ends in the order of the canonical predicate."""
     name, flipped = lexicon.canonical_predicate(predicate)
     first, second = (target, subject) if flipped else (subject, target)
     return canonical_name(first), name, canonical_name(second)
@@ -316,5 +315,5 @@ def _box_fractions(box: Xyxy, size: tuple[float, float]) -> Xyxy:
 
 
 def other_side(hand: str) -> str | None:
-    """The other hand; None for a hand of unknown side and for everything else."""
+    """Return the other hand; None for a hand of unknown side and for everything else."""
     return lexicon.SIDED_HANDS[1 - lexicon.SIDED_HANDS.index(hand)] if hand in lexicon.SIDED_HANDS else None

@@ -1,20 +1,21 @@
-"""Claims against evidence: supported, contradicted, or neither. Deterministic, and no language model takes part.
+"""Claims against evidence: supported, contradicted, or neither. Deterministic, without a language model.
 
-A claim is *contradicted* only where the evidence excludes it at the moments that it is about:
+A claim is *contradicted* only if the evidence excludes it at its moments:
 
-* a relation: the same two things stand in one that excludes it (`on` / `under`), it holds the other way round, the
-  other hand does it, the hand holds something else, the hand that is asked about is said to be on what only a wrong
-  choice is, or the evidence is complete and has no such relation then;
+* a relation: the same two things have a relation that excludes it (`on` / `under`); it holds in the other direction;
+  the other hand does it; the hand holds something else; the hand in question is claimed to be on a thing from a wrong
+  choice; or the evidence is complete and has no such relation then;
 * a part of the frame: the box lies clearly elsewhere then;
-* an object: it is said to be what is asked about and only a wrong choice is, or the evidence is complete and has none;
+* an object: it is claimed to be the thing in question but only a wrong choice is, or the evidence is complete and has
+  no such object;
 * a state, an action, a cause or an order: `evidence.graph` excludes it then;
-* a time: after the end of the video, or what its clause says is excluded then.
+* a time: after the end of the video, or the other claims of its clause are excluded then.
 
-Half a second is let pass, always in the claim's favour: it widens what supports and narrows what contradicts, but for
-the moments that the evidence itself names. What is said without a time may be meant of any: only what is so throughout
-contradicts it, or complete evidence that has it at no time.
+The tolerance is half a second, always in the claim's favour: it widens supporting times and narrows contradicting
+times, except for the moments that the evidence itself names. A claim without a time may be about any time: only a fact
+that holds throughout contradicts it, or complete evidence that has it at no time.
 
-What the evidence does not decide is *unverifiable*: never an error, and no support either.
+A claim that the evidence does not decide is *unverifiable*: neither an error nor support.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ VERDICTS: tuple[ClaimVerdict, ...] = get_args(ClaimVerdict)
 
 @dataclass(frozen=True, slots=True)
 class ClaimFinding:
-    """The verdict on one claim, and why. `text` is the claim in the words of the rationale."""
+    """The verdict on one claim, and the reason. `text` is the claim in the words of the rationale."""
 
     claim: Claim
     text: str
@@ -58,9 +59,9 @@ class RationaleCheck:
     """The outcome of checking a rationale.
 
     Args:
-        findings: one a claim, in the order of the text.
-        said_count: how many of the things that the evidence points at a supported claim says.
-        expected_count: how many there are: relations, targets, moments, boxes in focus.
+        findings: one per claim, in the order of the text.
+        said_count: how many expected facts of the evidence supported claims name.
+        expected_count: how many expected facts exist: relations, targets, moments, boxes in focus.
     """
 
     findings: tuple[ClaimFinding, ...]
@@ -77,7 +78,7 @@ class RationaleCheck:
 
     @property
     def recall(self) -> float | None:
-        """Fraction of what the evidence points at that is said; None where it points at nothing."""
+        """Fraction of expected facts that the claims name; None without expected facts."""
         return self.said_count / self.expected_count if self.expected_count else None
 
     @property
@@ -86,9 +87,10 @@ class RationaleCheck:
 
 
 def check_rationale(text: str, evidence: EvidenceBase, *, answer: str | None = None) -> RationaleCheck:
-    """Extract the claims of a rationale and hold them against evidence. Never raises, whatever the text.
+    """Extract the claims of a rationale and check them against evidence. Never raises, for any text.
 
-    `phrases.MAX_TEXT` characters are read. `answer` is the letter of the choice that the rationale argues for, if any.
+    At most `phrases.MAX_TEXT` characters are read. `answer` is the letter of the choice that the rationale argues for,
+    if any.
     """
     moment = ((evidence.times[0], evidence.times[0]),) if len(evidence.times) == 1 else ()
     claims = claims_of(text, evidence.vocabulary, answer, moment, evidence.terms)
@@ -119,7 +121,7 @@ class _Checker:
         return [self._result(claim, dated_claims[claim.clause]) for claim in claims]
 
     def _result(self, claim: Claim, dated_claims: Sequence[Claim]) -> _Result:
-        """The verdict on one claim; a time's is by the dated claims of its clause."""
+        """Return the verdict on one claim; for a time, by the dated claims of its clause."""
         if claim.kind == "time":
             return self._time_result(claim, dated_claims)
         if claim.kind == "object":
@@ -155,16 +157,16 @@ class _Checker:
         return ("contradicted", "there is no such relation") if self._is_absent(claim) else _UNKNOWN
 
     def _facts_then(self, claim: Claim) -> list[EvidenceFact]:
-        """Facts that may hold at the claim's times."""
+        """Yield facts that may hold at the claim's times."""
         return [fact for fact in self.evidence.facts if fact.holds_at(claim.times)]
 
     def _clashing_fact(self, claim: Claim) -> EvidenceFact | None:
-        """A fact that surely holds at the claim's times, and excludes it."""
+        """Return a fact that certainly holds at the claim's times, and excludes it."""
         facts = (fact for fact in self.evidence.facts if self._excludes(fact, claim) and self._holds_then(fact, claim))
         return next(facts, None)
 
     def _holds_then(self, fact: EvidenceFact, claim: Claim) -> bool:
-        """Whether a fact holds whenever the claim may be about: at each of its times, or throughout."""
+        """Return True if a fact holds at all possible times of the claim: at each of its times, or throughout."""
         if claim.times:
             return all(any(self._is_within(span, times, claim) for span in fact.spans) for times in claim.times)
         covered = self.evidence.covered_span or (0.0, self.evidence.duration or float("inf"))
@@ -173,7 +175,7 @@ class _Checker:
         return any(start <= covered[0] + ROUNDING and covered[1] - ROUNDING <= end for start, end in fact.spans)
 
     def _is_within(self, span: Times, times: Times, claim: Claim) -> bool:
-        """Whether times lie within a span, at a moment that the evidence names or else with room for the tolerance."""
+        """Return True if times lie within a span, at a moment that the evidence names or else within the tolerance."""
         (start, end), (first, last), slack = span, times, TOLERANCE
         if first < start - ROUNDING or end + ROUNDING < last:
             return False
@@ -184,7 +186,7 @@ class _Checker:
         return is_exact or (first + slack < end and start < last - slack)
 
     def _is_absent(self, claim: Claim) -> bool:
-        """Whether the evidence is complete and has nothing then that the claim may mean."""
+        """Return True if the evidence is complete and has no possible meaning of the claim then."""
         evidence = self.evidence
         if not evidence.is_complete or claim.is_invented or claim.predicate not in evidence.scheme:
             return False
@@ -199,7 +201,7 @@ class _Checker:
         return is_covered and not is_meant
 
     def _excludes(self, fact: EvidenceFact, claim: Claim) -> bool:
-        """Whether the two cannot be true at once, or the question's hand is said to be on what a wrong choice is."""
+        """Return True if the two exclude each other, or the question's hand is claimed to be on a wrong choice."""
         if opposes(fact, claim):
             return True
         is_asked = not fact.is_annotated and is_named(claim.subject, fact.subject)
@@ -211,7 +213,7 @@ class _Checker:
         return holds_other and not self._may_be_part_of(claim, fact.object)
 
     def _may_be_part_of(self, claim: Claim, held_name: str) -> bool:
-        """Whether what is claimed to be held may be a part of what is held, or the whole, or what is in it."""
+        """Return True if the claimed object may be a part of the held thing, its whole, or its content."""
         is_a_part = claim.is_invented and any(name.split()[-1] in PARTS for name in claim.object)
         if is_a_part or is_named(claim.part_of, held_name):
             return True
@@ -223,7 +225,7 @@ class _Checker:
         return (fact for fact in self.evidence.facts if says(fact, claim))
 
     def _boxes(self, claim: Claim) -> list[EvidenceBox]:
-        """The boxes of what a region claim is about, that of a focused one where it is only called the target."""
+        """Return the boxes of the things in a region claim; a focused box if it is only called the target."""
         if claim.subject:
             return self.evidence.places_of(claim.subject)
         targets = self.evidence.places_of(frozenset(self.evidence.targets))
@@ -238,7 +240,7 @@ class _Checker:
         return ("contradicted", "its box lies elsewhere") if self._lies_elsewhere(claim) else _UNKNOWN
 
     def _lies_elsewhere(self, claim: Claim) -> bool:
-        """Whether all boxes of the claim's times lie elsewhere: boxes at that very moment, if there may be others."""
+        """Return True if all boxes of the claim's times lie elsewhere: of that exact moment, if there may be others."""
         is_complete, boxes = self.evidence.is_complete, self._boxes(claim)
         slack = TOLERANCE if is_complete else ROUNDING
         if not claim.times:
@@ -252,7 +254,7 @@ class _Checker:
         return is_seen and all(verdict == "contradicted" for verdict in verdicts)
 
     def _supporting_spans(self, claim: Claim) -> tuple[Times, ...]:
-        """The times at which the evidence has what a claim says; none where it has it undated, or not at all."""
+        """Return the times when the evidence has the claim; empty if it has it undated, or not at all."""
         if claim.kind != "region":
             facts = list(self._matching_facts(claim))
             return () if any(not fact.spans for fact in facts) else tuple(s for fact in facts for s in fact.spans)
@@ -275,7 +277,7 @@ class _Checker:
         return _UNKNOWN
 
     def _is_excluded(self, claim: Claim) -> bool:
-        """Whether what a claim says is excluded at its times, though it is true at others."""
+        """Return True if a claim is excluded at its times, although it is true at others."""
         if claim.kind == "region":
             return self._lies_elsewhere(claim)
         return self._is_absent(claim) or self._clashing_fact(claim) is not None
@@ -295,7 +297,7 @@ def _fact_text(fact: EvidenceFact) -> str:
 
 
 def _said_flags(findings: Sequence[ClaimFinding], evidence: EvidenceBase) -> list[bool]:
-    """Whether a supported claim says each of the things that the evidence points at."""
+    """Return, for each expected fact of the evidence, True if a supported claim names it."""
     supported = [finding.claim for finding in findings if finding.verdict == "supported"]
     names = [claim.object for claim in supported if claim.kind == "object"]
     contacts = (claim for claim in supported if claim.kind in ("hand", "relation"))

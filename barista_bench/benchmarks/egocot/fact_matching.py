@@ -1,4 +1,4 @@
-"""One fact or box and one claim: whether it says it, may mean it, or excludes it, whatever the time."""
+"""Compares one fact or box with one claim, independent of time: it states, may mean, or excludes the claim."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ ROUNDING = 0.05
 
 
 def is_named(claimed: Names, name: str) -> bool:
-    """Whether a thing of the evidence may be the one that is claimed: a hand of any side is any hand."""
+    """Return True if a thing of the evidence may be the claimed thing: a hand of unknown side is any hand."""
     return name in claimed or "*" in claimed or ("hand" in claimed and name in lexicon.SIDED_HANDS)
 
 
 def may_mean(fact: EvidenceFact, claim: Claim) -> bool:
-    """Whether a fact about an unnamed thing may mean what is claimed."""
+    """Return True if a fact about an unnamed thing may have the claim's meaning."""
     if not implies(fact.predicate, claim.predicate):
         return False
     return (fact.object == UNNAMED and is_named(claim.subject, fact.subject)) or (
@@ -37,7 +37,7 @@ def implies(fact: str, claimed: str) -> bool:
 
 
 def says(fact: EvidenceFact, claim: Claim) -> bool:
-    """Whether a fact says what is claimed, or more."""
+    """Return True if a fact states the claim, or more."""
     is_forward = has_same_ends(fact, claim)
     is_reversed = is_named(claim.subject, fact.object) and is_named(claim.object, fact.subject)
     if is_forward and implies(fact.predicate, claim.predicate):
@@ -48,7 +48,7 @@ def says(fact: EvidenceFact, claim: Claim) -> bool:
 
 
 def denies(fact: EvidenceFact, claim: Claim) -> bool:
-    """Whether a graph excludes a claim at the very moment that it is about: no tolerance makes up for that."""
+    """Return True if a graph excludes a claim at its exact moment, where no tolerance applies."""
     if fact.predicate != lexicon.EXCLUDED.get(claim.predicate) or not (
         has_same_ends(fact, claim) and _named_things(fact) <= claim.words
     ):
@@ -58,8 +58,10 @@ def denies(fact: EvidenceFact, claim: Claim) -> bool:
 
 
 def _named_things(fact: EvidenceFact) -> Names:
-    """The things that a graph's fact is about, which a claim must name in full to be contradicted by it: a graph names
-    things apart (`white cup`), and `the cup` may be another one."""
+    """Return the things in a graph's fact that a claim must name in full to be contradicted.
+
+    A graph distinguishes things by name (`white cup`), and `the cup` may be another thing.
+    """
     if not fact.text or fact.predicate in ("does", lexicon.EXCLUDED["does"]):
         return frozenset()
     if fact.predicate == "precedes":
@@ -69,7 +71,7 @@ def _named_things(fact: EvidenceFact) -> Names:
 
 
 def opposes(fact: EvidenceFact, claim: Claim) -> bool:
-    """Whether the same two things stand in an opposite relation, or the other hand does it."""
+    """Return True if the same two things have an opposite relation, or the other hand does it."""
     if not _named_things(fact) <= claim.words:
         return False
     is_forward = has_same_ends(fact, claim)
@@ -93,7 +95,10 @@ _MIDDLE, _OFF_MIDDLE = 0.2, 0.3
 
 
 def region_verdict(item: EvidenceBox, region: Region) -> ClaimVerdict:
-    """Verdict on a box in a part of the frame, by its centre. Near the border between two parts neither is wrong."""
+    """Return the verdict on a box in a part of the frame, by its centre.
+
+    Near a border between parts neither is wrong.
+    """
     x0, y0, x1, y1 = item.box
     sides = (
         _axis_verdict((x0 + x1) / 2 - 0.5, {"left": -1, "right": 1, "centre": 0}.get(region.across)),
@@ -105,7 +110,7 @@ def region_verdict(item: EvidenceBox, region: Region) -> ClaimVerdict:
 
 
 def _axis_verdict(offset: float, third: int | None) -> ClaimVerdict:
-    """The verdict on one axis: `offset` is from the frame's middle to the centre, `third` -1, 0 or 1."""
+    """Return the verdict on one axis: `offset` is from the frame's middle to the centre, `third` -1, 0 or 1."""
     if third is None:
         return "supported"
     if third == 0:

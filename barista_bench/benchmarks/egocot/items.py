@@ -1,7 +1,7 @@
 """The taxonomy of EgoCoT-Bench, one question with its annotations, checked, and the columns of its example.
 
-Times are in seconds. Boxes are [x0, y0, x1, y1] in pixels of the media as they are shown. What each of the twelve
-subtasks (arXiv 2605.19559, "Task Definition") asks is said in our own words.
+Times are in seconds. Boxes are [x0, y0, x1, y1] in pixels of the displayed media. The descriptions of the twelve
+subtasks (arXiv 2605.19559, "Task Definition") are in our own words.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SEPARATORS = re.compile(r"[\W_]+")
 
 
 class Subtask(NamedTuple):
-    """`code` and `group` are the paper's abbreviations, `name` is what `sub_category_en` says."""
+    """`code` and `group` are the paper's abbreviations, `name` is the value of `sub_category_en`."""
 
     code: str
     group: str
@@ -66,12 +66,12 @@ _GROUP_BY_NAME = {_fold(text): code for code, name in GROUPS.items() for text in
 
 
 def subtask_called(name: str) -> Subtask | None:
-    """The subtask of a name or abbreviation, whatever its case and punctuation; None where there is none."""
+    """Return the subtask of a name or abbreviation, ignoring case and punctuation; None if there is none."""
     return _BY_NAME.get(_fold(name))
 
 
 def group_called(name: str) -> str | None:
-    """The abbreviation of a group's name, or of itself; None where there is no such group."""
+    """Return the abbreviation for a group's name or abbreviation; None if there is no such group."""
     return _GROUP_BY_NAME.get(_fold(name))
 
 
@@ -81,7 +81,7 @@ GraphPredicate: TypeAlias = Literal["touches", "apart from", "is", "does", "caus
 
 
 class TargetObject(TypedFields):
-    """`object_id` is what boxes refer to; empty where the file gives none."""
+    """An object in question. Boxes refer to `object_id`, which is empty if the file has none."""
 
     object_id: str
     label: str
@@ -96,7 +96,7 @@ class TimedBox(TypedFields):
 
 
 class DatedRelation(TypedFields):
-    """`subject` does or is `predicate` to `object` from `start` to `end`, both included; None: undated."""
+    """A relation: `subject` does or is `predicate` to `object` from `start` to `end`, both included; None: undated."""
 
     subject: str
     predicate: str
@@ -106,9 +106,9 @@ class DatedRelation(TypedFields):
 
 
 class GraphFact(TypedFields):
-    """A fact that the benchmark's schema has no place for, from `start` to `end`, both included, in seconds.
+    """A fact that the benchmark's schema cannot hold, from `start` to `end`, both included, in seconds.
 
-    `holds`: whether it is so, or excluded. `text`: the fact in words, as if it were so.
+    `holds`: True for a fact, False for an excluded fact. `text`: the fact in words, as if it were true.
 
     | predicate | subject | object |
     |---|---|---|
@@ -116,7 +116,7 @@ class GraphFact(TypedFields):
     | is | a thing | its state |
     | does | operator | an action or a step: `open the drawer` |
     | causes | an action | a thing and its state: `drawer is open` |
-    | precedes | the first contact of a hand: `left hand on cup` | another one, which comes later |
+    | precedes | the first contact of a hand: `left hand on cup` | another contact, which is later |
     """
 
     subject: str
@@ -129,7 +129,7 @@ class GraphFact(TypedFields):
 
 
 class ItemEvidence(Evidence):
-    """The evidence that annotators point at; all of it may be empty. `graph` is there in generated releases alone."""
+    """The annotators' evidence; all of it may be empty. Only generated releases have `graph`."""
 
     object_ids: list[str] = msgspec.field(default_factory=list)
     objects: list[TargetObject] = msgspec.field(default_factory=list)
@@ -142,7 +142,7 @@ class ItemEvidence(Evidence):
 
 
 class CotInputs(Inputs):
-    """`times` are those of the frames shown."""
+    """The inputs of a question. `times` are the times of the shown frames."""
 
     question: str
     choices: list[LetteredChoice]
@@ -155,14 +155,14 @@ class CotInputs(Inputs):
 
 
 class CotTarget(Target):
-    """The right letter, None where it is hidden, and the steps of the reference reasoning."""
+    """The right letter, None if it is hidden, and the steps of the reference reasoning."""
 
     answer: str | None
     reasoning: list[str]
 
 
 class CotMetadata(Metadata):
-    """Sizes in pixels; 0 where the media are not at hand."""
+    """Sizes in pixels; 0 if the media are missing."""
 
     split: str
     group: str
@@ -184,7 +184,7 @@ class CotAnswer(TypedFields):
 
 @dataclass(frozen=True, slots=True)
 class CotItem:
-    """`answer` is None and `reasoning` empty where they are hidden, as in the public test split."""
+    """A question with its reference. `answer` is None and `reasoning` empty if hidden, as in the public test split."""
 
     qid: str
     media_id: str
@@ -198,7 +198,7 @@ class CotItem:
 
 
 def clock(seconds: float) -> str:
-    """A time as the benchmark writes it, `MM:SS.ss`.
+    """Return a time in the benchmark's format, `MM:SS.ss`.
 
     >>> clock(62.5), clock(1.0), clock(59.999)
     ('01:02.50', '00:01.00', '01:00.00')

@@ -1,7 +1,7 @@
-"""The words of the claim grammar (`lexicon.yaml`): what is done, what stands where, and names for the same thing.
+"""The words of the claim grammar (`lexicon.yaml`): actions, relations of place, and synonyms of names.
 
-What is in no list there, and in no evidence, makes no claim. Names come from the evidence; the lists only say which
-names mean the same, and how verbs are inflected.
+A word in no list there, and in no evidence, makes no claim. Names come from the evidence; the lists only define
+synonyms and the inflection of verbs.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PieceKind: TypeAlias = Literal[
 
 
 class Predicate(NamedTuple):
-    """A relation by its canonical name. `is_flipped`: the words name the two ends the other way round (`held by`)."""
+    """A relation by its canonical name. `is_flipped`: the words name the two ends in reverse order (`held by`)."""
 
     name: str
     is_flipped: bool = False
@@ -36,7 +36,7 @@ class Region(NamedTuple):
 
 
 def stems(text: str) -> tuple[str, ...]:
-    """Words as they are compared: case-folded, singular, split at everything but letters and digits.
+    """Return words in the form used for comparison: case-folded, singular, split at all but letters and digits.
 
     >>> stems("Left-hand cups")
     ('left', 'hand', 'cup')
@@ -46,7 +46,7 @@ def stems(text: str) -> tuple[str, ...]:
 
 
 class LexiconFile(msgspec.Struct):
-    """`lexicon.yaml`, which says what each list is."""
+    """The content of `lexicon.yaml`, which describes each list."""
 
     verbs: dict[str, list[str]]
     places: dict[str, list[str]]
@@ -186,7 +186,7 @@ CLOCKS = "clock|timer|countdown|stopwatch|microwave|oven|watch|display|thermomet
 
 
 def canonical_predicate(text: str) -> Predicate:
-    """The predicate of an annotation: by the lists above, else by its own words.
+    """Return the predicate of an annotation: from the lists above, else from its words.
 
     >>> canonical_predicate("touched by"), canonical_predicate("pours into").name
     (Predicate(name='touches', is_flipped=True), 'pour into')

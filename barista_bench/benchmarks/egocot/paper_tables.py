@@ -1,7 +1,7 @@
-"""The counterparts of the two leaderboards of EgoCoT-Bench's page, what checking the evidence adds to them, and what a
-set of questions holds (the paper's figure 2).
+"""The counterparts of the two leaderboards of EgoCoT-Bench's page, with scores of checked evidence and set statistics.
 
-Figures are means over runs. Accuracy and fractions run from 0 to 1; R from 0 to 5, as published.
+The set statistics correspond to the paper's figure 2. Scores are means over runs. Accuracy and fractions run from 0 to
+1; R from 0 to 5, as published.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from barista_bench.tables import Table, Value, chart
 
 
 class Agreement(NamedTuple):
-    """Judge and evidence on the right answers of a model, each saying `spurious` or not.
+    """Agreement of judge and evidence on a model's right answers: each calls an answer `spurious` or not.
 
     Args:
-        n: right answers that both speak of.
-        judge, evidence, both: how many of them each calls spurious, and both do.
-        phi: correlation of the two, -1 to 1; None where one of them always says the same.
-        kappa: Cohen's; likewise.
+        n: right answers with a verdict of both.
+        judge, evidence, both: how many each calls spurious, and both do.
+        phi: correlation of the two, -1 to 1; None if one verdict is constant.
+        kappa: Cohen's kappa; None if one verdict is constant.
     """
 
     n: int
@@ -39,7 +39,7 @@ class Agreement(NamedTuple):
 
 
 def paper_tables(samples: Sequence[ModelSamples]) -> list[Table]:
-    """Tables and figures of the models that answered `egocot/cot`; none where nobody did."""
+    """Return tables and figures of the models that answered `egocot/cot`; empty without models."""
     cot_models = [(model, model.task) for model in samples if isinstance(model.task, Cot) and model.runs]
     if not cot_models:
         return []
@@ -52,7 +52,7 @@ def paper_tables(samples: Sequence[ModelSamples]) -> list[Table]:
 
 
 def set_tables(examples: Mapping[str, Sequence[Example]]) -> list[Table]:
-    """Figure 2: questions by group and subtask, and the videos by the dataset they come from."""
+    """Return figure 2: questions by group and subtask, and the videos by the dataset they come from."""
     videos_shown = [(example.video_id, CotMetadata.of(example)) for example in examples.get(Cot.name, ())]
     if not videos_shown:
         return []
@@ -143,13 +143,13 @@ def _agreement_table(judged_models: Sequence[tuple[ModelSamples, str]]) -> Table
 
 
 def judge_and_evidence(model: ModelSamples, judge: str) -> Agreement:
-    """The agreement of a judge and the evidence on a model's right answers, over all its runs.
+    """Return the agreement of a judge and the evidence on a model's right answers, over all its runs.
 
-    Raises TypeError where the samples are not of `egocot/cot`.
+    Raises TypeError if the samples are not of `egocot/cot`.
     """
     if not isinstance(model.task, Cot):
         raise TypeError(f"{model.model}: samples of {model.task.name}, not of egocot/cot")
-    # Imported here: whoever only looks up the benchmark needs no scipy.
+    # Imported here: other uses of the benchmark need no scipy.
     from scipy.stats import pearsonr
 
     pairs = list(_pairs(model.task, model.runs, model.judge_scores[judge]))
@@ -167,7 +167,7 @@ def judge_and_evidence(model: ModelSamples, judge: str) -> Agreement:
 
 
 def _pairs(task: Cot, runs: Sequence[Sequence[Scored]], scores: Mapping[str, float]) -> Iterator[tuple[bool, bool]]:
-    """Whether the judge, and whether the evidence, calls a right answer spurious, for each that both speak of."""
+    """Yield, for each right answer with both verdicts, if the judge and if the evidence calls it spurious."""
     for number, run in enumerate(runs):
         for sample in run:
             # Without a rationale the judge's rule gives 0, and there is nothing for the evidence to contradict.

@@ -22,7 +22,7 @@ _MAX_WORDS = 8
 """Words of a name or relation at the most."""
 
 _SENTENCE = re.compile(r"(?<=[.!?])[\s'\"”’)\]]+|\n+")
-# Runs of blanks are tried from their start alone: from each of their characters would take quadratic time.
+# Runs of blanks are tried only from their start: trying each of their characters would take quadratic time.
 _CLAUSE = re.compile(
     r";|\s[—–-]\s|,?(?<!\s)\s+(?:but|while|whereas|although|though|however)\s|,\s+(?:not|rather|instead|unlike)\s"
     r"|,?(?<!\s)\s+(?:and|then|and then)\s+(?=(?:at|from|by|around|until)\s+\d)",
@@ -67,8 +67,10 @@ NO_TERMS: Terms = MappingProxyType({})
 
 
 class Piece(NamedTuple):
-    """One part of a clause. `names` of a name, a state or an action, `predicate` and `region` of those;
-    `follows_break`: punctuation before it."""
+    """One part of a clause. A name, a state or an action has `names`, others `predicate` or `region`.
+
+    `follows_break`: punctuation precedes it.
+    """
 
     kind: PieceKind
     start: int
@@ -82,11 +84,11 @@ class Piece(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """A part of a sentence that says one thing. Offsets are into the whole text.
+    """A part of a sentence with one statement. Offsets are into the complete text.
 
-    `own_times` are written in the clause itself, with their offsets; `times` are those, or else the last ones before
-    them in the same sentence, or (`at this moment`) in the text. From `loose_start` on, words of order (`later`,
-    `before that`) take what is said to times that nobody can tell.
+    `own_times` are in the clause itself, with their offsets. `times` are these, or else the last times before them in
+    the same sentence, or (`at this moment`) in the text. From `loose_start` on, words of order (`later`, `before that`)
+    move the statement to unknown times.
     """
 
     start: int
@@ -103,9 +105,9 @@ class Clause:
 def clauses(
     text: str, vocabulary: Vocabulary, moment: tuple[Times, ...] = (), terms: Terms = NO_TERMS
 ) -> Iterator[Clause]:
-    """The clauses of a text of any origin and length, with what the vocabulary, the terms and the lexicon know in them.
+    """Return the clauses of an untrusted text of any length, with all known vocabulary, terms and lexicon entries.
 
-    `moment` is what `at this moment` means where no time is given before.
+    `moment` is the meaning of `at this moment` if no time is given before.
     """
     text = text[:MAX_TEXT]
     text_times = moment
@@ -123,11 +125,11 @@ def clauses(
 
 
 def _loose_start(text: str, start: int, end: int, dated: list[int], pieces: Sequence[Piece]) -> int:
-    """The offset from which a clause's own time no longer counts: its last time, or start, before a word of order; else
-    its end.
+    """Return the offset where a clause's time stops applying.
 
-    `Then, at 3 s, ...` is dated; of `at 3 s ... and later ...` nobody can tell which part is. In the name of an action
-    (`start the machine`) it is not a word of order.
+    This is its last time, or its start, before a word of order; else its end. `Then, at 3 s, ...` is dated; in `at 3 s
+    ... and later ...` the dated part is unknown. Words in the name of an action (`start the machine`) are not words of
+    order.
     """
     last = max(dated, default=start)
     action_spans = [(piece.start, piece.end) for piece in pieces if piece.kind == "action"]
@@ -136,9 +138,9 @@ def _loose_start(text: str, start: int, end: int, dated: list[int], pieces: Sequ
 
 
 def _dated_times(text: str, start: int, end: int) -> Iterator[tuple[Times, int, int]]:
-    """Moments and ranges of time with their offsets, in seconds; a moment is a range from itself to itself.
+    """Return moments and ranges of time with their offsets, in seconds; a moment is a range from itself to itself.
 
-    Durations, bounds (`after 3 s`) and what other clocks show are none.
+    Durations, bounds (`after 3 s`) and times of other clocks do not count.
     """
     last, is_moment = start, False
     for times, begin, stop in _spelled_times(text, start, end):
@@ -157,7 +159,7 @@ def _is_moment(before: str, time_text: str, text: str, stop: int, end: int) -> b
 
 
 def _spelled_times(text: str, start: int, end: int) -> Iterator[tuple[Times, int, int]]:
-    """All that is written as a time or as a range of times."""
+    """Yield all text in the form of a time or of a range of times."""
     matches = list(_TIME.finditer(text, start, end))
     index = 0
     while index < len(matches):
@@ -223,7 +225,7 @@ _SINGLE_WORDS: tuple[tuple[PieceKind, Names], ...] = (
 
 
 def _longest_piece(tokens: list[_Word], index: int, vocabulary: Vocabulary, terms: Terms) -> tuple[Piece, int]:
-    """The longest thing that begins at a token, and how many tokens it has."""
+    """Return the longest piece that begins at a token, and its number of tokens."""
     previous = tokens[index - 1][0] if index else ""
     for length in range(min(_MAX_WORDS, len(tokens) - index), 0, -1):
         words = tuple(word for word, _, _ in tokens[index : index + length])
@@ -273,7 +275,7 @@ HANDS_LAST = frozenset(words[-1] for words in lexicon.HAND_NAMES)
 
 
 def _is_of_view(words: tuple[str, ...], following: list[str]) -> bool:
-    """Whether a region is of the view (`left side of the view`), not of a thing (`left side of the cup`)."""
+    """Return True if a region is of the view (`left side of the view`), not of a thing (`left side of the cup`)."""
     if "of" in words:
         return True
     owner = [word for word in following if word not in lexicon.ARTICLES]

@@ -1,4 +1,4 @@
-"""The evidence of one question: its annotations, and what follows from the question with its right answer."""
+"""The evidence of one question: its annotations, and facts that follow from the question with its right answer."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def question_evidence(
     size: tuple[float, float] | None = None,
     duration: float | None = None,
 ) -> EvidenceBase:
-    """The evidence that a rationale for this question is held against.
+    """Return the evidence for checking rationales of this question.
 
-    To the annotations come names of the question and of the right choice (they are there), the things that wrong
-    choices are (they are not what is asked about), and one relation where the question and its right answer make one:
-    which hand acts on what, or what a hand acts on. `choices` are letter to text, `answer` is the right letter; `size`
-    and `duration` are as in `annotated_evidence`.
+    It adds to the annotations: names in the question and the right choice (these things exist), things in wrong choices
+    (not the thing in question), and one relation if the question and its right answer form one: which hand acts on a
+    thing, or the thing a hand acts on. `choices` are letter to text, `answer` is the right letter; `size` and
+    `duration` are as in `annotated_evidence`.
     """
     base = annotated_evidence(evidence, size=size, duration=duration)
     short_names = {}
@@ -49,7 +49,7 @@ def question_evidence(
     base = replace(base, other_names=base.other_names | choice_names)
     present_names = base.objects | _names(question, base) | _names(choices[answer], base)
     right_names = frozenset({short_names[answer]} if answer in short_names else ()) - {""}
-    # A name that may stand for the right thing is not refuted: `pot` beside `black pot`.
+    # A name that may mean the right thing is not refuted: `pot` beside `black pot`.
     right_words = vocabulary_of(right_names | frozenset(base.targets))
     wrong_names = frozenset(short_names.values()) - right_names - {""}
     refuted = frozenset(name for name in wrong_names if tuple(name.split()) not in right_words)
@@ -58,7 +58,7 @@ def question_evidence(
 
 
 def _names(text: str, base: EvidenceBase) -> Names:
-    """The things that a text names, by the narrowest name that can be told."""
+    """Return the things that a text names, by the narrowest certain name."""
     names = set()
     for clause in clauses(text, base.vocabulary):
         for piece in clause.pieces:
@@ -69,12 +69,12 @@ def _names(text: str, base: EvidenceBase) -> Names:
 
 
 def _plainest_name(names: Names) -> str:
-    """One of several names for the same thing."""
+    """Return one of several names for the same thing."""
     return min(names, key=lambda name: (len(name), name))
 
 
 def _answer_facts(question: str, choice: str, base: EvidenceBase) -> tuple[EvidenceFact, ...]:
-    """The relation that the question and its right answer make, dated by the question or by the evidence."""
+    """Yield the relation of the question and its right answer, dated by the question or by the evidence."""
     question_clauses = list(clauses(question, base.vocabulary))
     contacts = (
         (piece.predicate.name, piece.start)

@@ -1,8 +1,8 @@
-"""The benchmark's records as typed structs, and questions of them: a bad record costs itself, a bad row of its evidence
-that row.
+"""The benchmark's records as typed structs, and questions from them.
 
-Two kinds of records are known: samples as the project page shows them (`qid`, `media_id`, ...), and the page's quiz
-items (`group`, `subtask`, `video`, ...).
+A bad record loses only that record, a bad row of its evidence only that row. Two kinds of records are supported:
+samples as the project page shows them (`qid`, `media_id`, ...), and the page's quiz items (`group`, `subtask`, `video`,
+...).
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ StructT = TypeVar("StructT", bound=msgspec.Struct)
 
 
 class TargetRow(msgspec.Struct):
-    """An object that the question is about."""
+    """An object in question."""
 
     label: Text
     distinct_id: ObjectId | None = None
@@ -75,7 +75,7 @@ class BoxRow(msgspec.Struct):
 
 
 class RelationRow(msgspec.Struct):
-    """A relation of one thing to another, at no time, at one, or from one to another."""
+    """A relation of one thing to another, without a time, at a time, or during a range."""
 
     subject_name: Text
     predicate: Text
@@ -103,7 +103,7 @@ class GraphRow(msgspec.Struct):
 
 
 class EvidenceRecord(msgspec.Struct):
-    """Lists of rows, each of which is read by itself. `graph` is there in generated releases alone."""
+    """Lists of rows, each read separately. Only generated releases have `graph`."""
 
     target_objects: Rows = None
     timestamps: Rows = None
@@ -125,7 +125,7 @@ class QuestionRecord(msgspec.Struct, kw_only=True):
 
 
 class SampleOfPage(QuestionRecord, kw_only=True):
-    """A sample as the project page shows them. What is wrong with its group or source costs nothing."""
+    """A sample as the project page shows them. Faults of its group or source are ignored."""
 
     qid: Annotated[str, Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9_.\-]{0,127}\Z")]
     media_id: Text
@@ -136,7 +136,7 @@ class SampleOfPage(QuestionRecord, kw_only=True):
 
 
 class QuizItem(QuestionRecord, kw_only=True):
-    """An item of the page's quiz. It has no id: it is called by its video."""
+    """An item of the page's quiz. It has no id, and is named after its video."""
 
     video: Text
     subtask: Text
@@ -145,9 +145,9 @@ class QuizItem(QuestionRecord, kw_only=True):
 
 
 class RecordReader:
-    """Reads the records of one file; `log` collects what is wrong with them, `unknown` keys that the schema lacks.
+    """Reads the records of one file. `log` collects their faults, `unknown` the keys that the schema lacks.
 
-    `split` is what the file's name says; None where it says nothing. Items without an answer are `test` then.
+    `split` comes from the file's name; None if the name has no split. Items without an answer are `test` then.
     """
 
     def __init__(self, log: ProblemLog, split: Split | None = None) -> None:
@@ -156,7 +156,7 @@ class RecordReader:
         self.unknown: Counter[str] = Counter()
 
     def read(self, placed: PlacedRecord) -> CotItem:
-        """The item of one record. Raises RecordError."""
+        """Return the item of one record. Raises RecordError."""
         key, content = placed.key, strip_texts(placed.value)
         if not isinstance(content, dict):
             raise RecordError("", f"is {kind_of(content)}", "give one JSON object a question")
@@ -230,12 +230,12 @@ class RecordReader:
 
 
 def media_file(media_id: str) -> str:
-    """The path of a video below the root of the media."""
+    """Return the path of a video below the root of the media."""
     return f"media/{media_id}.mp4"
 
 
 def strip_texts(value: object) -> object:
-    """The same content without the spaces around its texts, which mean nothing."""
+    """Return the same content without the meaningless spaces around its texts."""
     if isinstance(value, str):
         return value.strip()
     if isinstance(value, dict):
@@ -270,7 +270,7 @@ class StepTexts(msgspec.Struct):
 
 
 def _steps(reasoning: object) -> tuple[str, ...]:
-    """The steps of reasoning that is one text, a list of them, or an object of step1, ..., step10, by these numbers."""
+    """Return the steps of reasoning: one text, a list of texts, or an object of step1, ..., step10, by number."""
     steps = [] if reasoning is None else [reasoning] if isinstance(reasoning, str) else reasoning
     if isinstance(steps, dict):
         steps = [steps[name] for name in sorted(steps, key=_step_order)]

@@ -1,12 +1,12 @@
-"""The benchmark's annotation files, read and checked (schema of the project page; its container format is not public).
+"""Reads and checks the benchmark's annotation files (schema of the project page; the container format is not public).
 
 A release is one `.json` or `.jsonl` file, or a folder of them. A JSON file holds one record, a list of records, or an
-object with one list of records. Two kinds of records are known: samples as the project page shows them, and the page's
-quiz items. Files whose name says `manifest` or `submission` hold none. The split is what a record or the file's name
-says (`dev`, `test`), else `dev` where answers are given and `test` where they are not.
+object with one list of records. Two kinds of records are supported: samples as the project page shows them, and the
+page's quiz items. Files with `manifest` or `submission` in their name are skipped. The split comes from a record or the
+file's name (`dev`, `test`), else it is `dev` with answers and `test` without.
 
-Third-party media are neither fetched nor cut here: the recipe is data. The format of the benchmark's own manifest is
-not public. Ours is a `.json` list or `.jsonl` file whose name says `manifest`, one `ManifestEntry` a medium;
+Third-party media are neither downloaded nor cut here: the recipe is data. The benchmark's manifest format is not
+public. Ours is a `.json` list or `.jsonl` file with `manifest` in its name, one `ManifestEntry` per medium;
 docs/egocot.md shows one.
 """
 
@@ -55,13 +55,13 @@ Pixels: TypeAlias = Annotated[int, Meta(ge=1, le=16384)]
 
 
 class ManifestEntry(msgspec.Struct, frozen=True):
-    """One medium. Times in seconds, sizes in pixels; None where the manifest does not say.
+    """One medium. Times in seconds, sizes in pixels; None if missing from the manifest.
 
     Args:
         media_id: as in the annotations.
-        dataset: whose video it is, e.g. `Ego4D`.
-        uid, url: of the source video; one of them is needed.
-        start, end: the part used, in the file also as MM:SS.ss.
+        dataset: source dataset, e.g. `Ego4D`.
+        uid, url: of the source video; at least one is required.
+        start, end: the used part, in the file also as MM:SS.ss.
         fps, width, height: of the cut video.
     """
 
@@ -77,14 +77,14 @@ class ManifestEntry(msgspec.Struct, frozen=True):
 
     @property
     def source_text(self) -> str:
-        """The videos to get, in words."""
+        """Return the videos to download, in words."""
         name = self.uid or self.url or self.media_id
         where = f" ({self.url})" if self.url and self.uid else ""
         return f"{name} of {self.dataset}{where}, under the terms of {self.dataset}"
 
     @property
     def recipe(self) -> tuple[str, ...]:
-        """The ffmpeg command that cuts it, as an argument list; SOURCE.mp4 stands for the video that was got."""
+        """Return the ffmpeg command that cuts it, as an argument list; SOURCE.mp4 is the downloaded video."""
         from_start = [] if self.start is None else ["-ss", f"{self.start:g}"]
         until = [] if self.end is None else ["-to", f"{self.end:g}"]
         filters = [] if self.fps is None else [f"fps={self.fps:g}"]
@@ -95,7 +95,7 @@ class ManifestEntry(msgspec.Struct, frozen=True):
 
 
 def _manifest_entry(placed: PlacedRecord) -> ManifestEntry:
-    """The entry of one record. Raises RecordError."""
+    """Return the entry of one record. Raises RecordError."""
     content = strip_texts(placed.value)
     if isinstance(content, dict):
         times = {name: content[name] for name in ("start", "end", "fps") if content.get(name) is not None}
@@ -115,7 +115,7 @@ class EgocotRelease(AnnotationRelease):
 
     Args:
         items: by qid, in order of media and qid.
-        manifest: where third-party media come from, by media id, if a manifest lies beside the annotations.
+        manifest: sources of third-party media, by media id, if a manifest lies beside the annotations.
     """
 
     items: Mapping[str, CotItem]
@@ -125,7 +125,7 @@ class EgocotRelease(AnnotationRelease):
         return confined(self.videos, media_file(video_id))
 
     def absence_text(self, video_id: str) -> str:
-        """The remedy for a video that is not there, in words."""
+        """Return the remedy for a missing video, in words."""
         entry = self.manifest.get(video_id)
         source = (
             f"it is from {entry.dataset}: get it under that data set's own terms and run {shlex.join(entry.recipe)}"
@@ -138,9 +138,9 @@ class EgocotRelease(AnnotationRelease):
 
 
 def open_release(root: Path, videos: Path | None = None) -> EgocotRelease:
-    """Read the annotations, a file or a folder of them; `media/<media_id>.mp4` lie below `videos`, or beside them.
+    """Read the annotations, a file or a folder of them; `media/<media_id>.mp4` are below `videos`, or beside them.
 
-    Raises DataError where there is no such folder, no annotation file in it, or no item in these.
+    Raises DataError if the folder is missing, has no annotation file, or its files have no item.
     """
     # One level of folders, since the public layout is not known; media and hidden folders hold no annotations.
     files = annotation_files(root, "EgoCoT-Bench", lambda path: not _PASSED_OVER.search(path.as_posix()), ("*", "*/*"))
@@ -166,7 +166,7 @@ def open_release(root: Path, videos: Path | None = None) -> EgocotRelease:
 
 
 def _records(path: Path, log: ProblemLog) -> Iterator[PlacedRecord]:
-    """The records of a file; of JSON that is not a list, of the only list in it, or the one record that it is."""
+    """Return the records of a file; for JSON that is not a list, its only list, or the object as one record."""
     for placed in read_values(path, log):
         value = placed.value
         lists = []

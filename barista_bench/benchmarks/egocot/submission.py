@@ -1,11 +1,12 @@
-"""The benchmark's submission file: one record `{qid, predicted_answer, reasoning}` a question (project page).
+"""The benchmark's submission file: one record `{qid, predicted_answer, reasoning}` per question (project page).
 
-Whether it is a JSON list or JSONL is not public: the file's suffix decides, and both are read. A question whose answer
-could not be read is sent with an empty `predicted_answer`, which no letter matches; leaving it out would hide it.
+The project page does not define if it is a JSON list or JSONL: the file's suffix decides, and both are read. A question
+with an unreadable answer is sent with an empty `predicted_answer`, which matches no letter; leaving it out would hide
+it.
 
-Somebody's submission is scored over questions whose answers are at hand (`recorded_submissions`). The file lies beside
-the annotations that it answers, and says `submission` in its name. No media are needed: frames are named only, and the
-boxes of the evidence, whose frame sizes only the media tell, are not placed.
+Submissions from others are scored over questions with known references (`recorded_submissions`). The file lies beside
+its annotations, and has `submission` in its name. No media are needed: frames are only named, and boxes of the evidence
+are not placed, since only the media have frame sizes.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ PREFIX = "egocot:"
 
 
 class SubmissionLine(BaseModel):
-    """One record. `predicted_answer` is a letter, or empty where no answer could be read."""
+    """One record. `predicted_answer` is a letter, or empty for an unreadable answer."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
@@ -45,9 +46,9 @@ _LINES = TypeAdapter(list[SubmissionLine])
 
 
 def submission_lines(samples: Iterable[Scored]) -> list[SubmissionLine]:
-    """The records of one run's samples, at most one an example, by qid; the examples' right answers may be hidden.
+    """Return the records of one run's samples, at most one per example, by qid; the references may be hidden.
 
-    Raises DataError where a question is answered twice, an answer is none of its choices, or an example is not the
+    Raises DataError if a question is answered twice, an answer is not one of its choices, or an example is not the
     benchmark's.
     """
     lines: dict[str, SubmissionLine] = {}
@@ -71,7 +72,7 @@ def submission_lines(samples: Iterable[Scored]) -> list[SubmissionLine]:
 def check_complete(lines: Sequence[SubmissionLine], qids: Iterable[str]) -> None:
     """Raise DataError unless a submission has every question of the benchmark once, and no other.
 
-    The error names the first question that is missing, unknown or there twice.
+    The error names the first question that is missing, unknown or repeated.
     """
     expected = set(qids)
     check_questions(lines, expected)
@@ -84,7 +85,7 @@ def check_complete(lines: Sequence[SubmissionLine], qids: Iterable[str]) -> None
 
 
 def check_questions(lines: Sequence[SubmissionLine], qids: Container[str]) -> None:
-    """Raise DataError, which names the first that is wrong, unless a submission answers known questions, each once."""
+    """Raise DataError, naming the first fault, unless a submission answers known questions, each once."""
     seen_qids: set[str] = set()
     for line in lines:
         if line.qid not in qids:
@@ -95,7 +96,7 @@ def check_questions(lines: Sequence[SubmissionLine], qids: Container[str]) -> No
 
 
 def write_submission(lines: Sequence[SubmissionLine], path: str | Path) -> Path:
-    """Write a submission, as a JSON list where the file is called `.json`, else as JSONL; atomically."""
+    """Write a submission atomically, as a JSON list for a `.json` file, else as JSONL."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     records = [line.model_dump() for line in lines]
@@ -110,7 +111,7 @@ def write_submission(lines: Sequence[SubmissionLine], path: str | Path) -> Path:
 def read_submission(path: str | Path) -> list[SubmissionLine]:
     """Read and check a submission, JSON or JSONL.
 
-    Raises DataError where it is missing, too large, or breaks the format; names line and field.
+    Raises DataError if it is missing, too large, or breaks the format; names line and field.
     """
     text = read_bounded_text(path, MAX_JSON, what="no submission file", remedy="write one")
     try:
@@ -126,10 +127,10 @@ def read_submission(path: str | Path) -> list[SubmissionLine]:
 
 
 def recorded_submissions(path: Path) -> Sequence[RecordedAnswers]:
-    """The answers of a submission file, or of every one in a folder; each is a model called as its file.
+    """Read the answers of a submission file, or of every file in a folder; each is a model with the file's name.
 
     `path` is a file called `...submission....json` or `.jsonl`, beside the annotations, or their folder. Raises
-    DataError where there is no such file, it breaks the format, or it answers questions that the annotations lack.
+    DataError if there is no such file, it breaks the format, or it answers questions that the annotations lack.
     """
     folder = path if path.is_dir() else path.parent
     files = [path] if path.is_file() else sorted(folder.glob("*submission*.json*"))

@@ -1,4 +1,4 @@
-"""Tasks that BARISTA's graphs support beyond the six that are published: a suite of its own over the same videos."""
+"""Tasks that BARISTA's graphs support beyond the six published tasks: a separate suite over the same videos."""
 
 from barista_bench.benchmarks import Benchmark, TasksOnDemand, on_demand
 from barista_bench.benchmarks.barista import BENCHMARK as barista

@@ -1,7 +1,7 @@
-"""The names and scores of tasks that ask for an activity in the model's own words: which name means which activity.
+"""Names and scores of tasks that ask for an activity in the model's own words: the activity that a name means.
 
-A name means the true activity if it is at least `threshold` like its name, and no more like that of another class of
-the set. A name that is another class's word for word means that class, however alike the two are.
+A name means the right activity if it is at least `threshold` similar to its name, and not more similar to another class
+of the set. A name that equals another class's name word for word means that class, however similar the two are.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MAX_NAME = 200
 
 
 class NamedActivity(Target):
-    """A true activity: `Verb noun`, its class, and the names of all classes of the set, sorted."""
+    """A reference: `Verb noun`, its class, and the names of all classes of the set, sorted."""
 
     activity: str
     class_id: str
@@ -44,7 +44,7 @@ class Guesses(TypedFields):
 
 @lru_cache(maxsize=10_000)
 def name_words(name: str) -> tuple[str, ...]:
-    """The words of a name without case, articles and plural endings; the text itself where it has no other words.
+    """Return the words of a name without case, articles and plural endings; the text itself if no words are left.
 
     >>> name_words("Grasp the cups."), name_words("it")
     (('grasp', 'cup'), ('it',))
@@ -54,10 +54,10 @@ def name_words(name: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class ActivityMatcher(NameMatcher):
-    """`synonyms`: also where verb and noun could each be said instead, by the words of the domain."""
+    """Matches names to activities. `synonyms`: also accept synonyms of verb and noun, by the words of the domain."""
 
     def means(self, names: Sequence[str], reference: NamedActivity) -> list[bool]:
-        """Whether each name means the true activity. Raises ConfigError without the encoder."""
+        """Return True for each name that means the right activity. Raises ConfigError without the encoder."""
         classes = [reference.activity, *(name for name in reference.classes if name != reference.activity)]
         similarities = self.similarities(names, [[name] for name in classes])
         is_right = ((similarities[:, 0] >= self.threshold) & (similarities[:, 0] >= similarities.max(axis=1))).tolist()
@@ -90,22 +90,22 @@ class NamedActivityTask(GraphTask[SamplingT]):
 
     @cached_property
     def matcher(self) -> ActivityMatcher:
-        """The matcher of names that the options name."""
+        """Return the matcher that the options select."""
         return ActivityMatcher.of(self.chosen)
 
     def vocabulary(self, video: VideoGraph, sampling: SamplingT) -> Vocabulary:
-        """(class id, name) pairs of the sampled videos."""
+        """Return (class id, name) pairs of the sampled videos."""
         segments = named_activities(video) if sampling.selects(video) else []
         return tuple(dict.fromkeys((str(segment.class_id), segment.name) for segment in segments))
 
     @staticmethod
     def reference(class_id: str, vocabulary: Vocabulary) -> NamedActivity:
-        """The target of a class. Of several names of a class the first counts."""
+        """Return the target of a class. If a class has several names, the first counts."""
         names = dict(reversed(vocabulary))
         return NamedActivity(names[class_id], class_id, sorted(set(names.values())))
 
     def statistics(self, samples: Sequence[Scored]) -> SumStatistics:
-        """The fractions that `guesses` names; no readable answer is wrong."""
+        """Return the fractions that `guesses` names; an unreadable answer is wrong."""
         answers = [(_answered_names(sample.prediction), NamedActivity.of(sample.example)) for sample in samples]
         self.matcher.prepare((names, [reference.classes]) for names, reference in answers)
         is_right = [self.matcher.means(names, reference) for names, reference in answers]
@@ -116,7 +116,10 @@ class NamedActivityTask(GraphTask[SamplingT]):
         )
 
     def as_target(self, example: Example, prediction: Prediction) -> NamedActivity:
-        """The first name. One that is not a class's is compared by likeness alone: it competes with no class."""
+        """Return the first name as a target.
+
+        A name that is no class's is compared only by similarity, without competing classes.
+        """
         first, classes = _answered_names(prediction)[0], NamedActivity.of(example).classes
         namesake = next((name for name in classes if name_words(name) == name_words(first)), None)
         return NamedActivity(namesake or first, "", classes if namesake else [first])
@@ -125,7 +128,7 @@ class NamedActivityTask(GraphTask[SamplingT]):
         return {"activity": example.label}
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
-        """The guess that is right, or the reference that is missed; the first guess where it is wrong."""
+        """Explain with the right guess, or with the missed reference and the wrong first guess."""
         reference, names = NamedActivity.of(example), _answered_names(prediction)
         is_right = self.matcher.means(names, reference)
         hit = is_right.index(True) if any(is_right) else None
@@ -135,7 +138,7 @@ class NamedActivityTask(GraphTask[SamplingT]):
         )
 
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
-        """Other words than the true ones in the verb or object of the first guess, or both, where no guess is right."""
+        """Return which words of the first guess are wrong, verb, object or both, if no guess is right."""
         reference, names = NamedActivity.of(example), _answered_names(prediction)
         if not any(self.matcher.means(names, reference)):
             answered, true, objects = name_words(names[0]), name_words(reference.activity), evidence_objects(example)
@@ -148,13 +151,13 @@ def _answered_names(prediction: Prediction | None) -> list[str]:
 
 
 def made_up_names() -> list[str]:
-    """Every verb of the domain with every object category: what answers without looking are sampled from."""
+    """Return every verb of the domain with every object category, from which blind answers are sampled."""
     domain = load_domain()
     return [f"{verb} {noun}" for verb in sorted(set().union(*domain.verbs)) for noun in sorted(domain.categories)]
 
 
 @cached_by_set
 def usual_activities(examples: Sequence[Example]) -> list[str]:
-    """Names of true activities, the most frequent first, at a tie by name; without examples `Grasp cup`."""
+    """Return names of right activities, the most frequent first, at a tie by name; without examples `Grasp cup`."""
     counts = Counter(NamedActivity.of(example).activity for example in examples)
     return sorted(counts, key=lambda name: (-counts[name], name)) or ["Grasp cup"]

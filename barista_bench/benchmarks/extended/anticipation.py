@@ -1,8 +1,8 @@
-"""Anticipation: which activity begins 1, 2 or 5 seconds after what is shown?
+"""Anticipation: which activity begins 1, 2 or 5 seconds after the shown frames?
 
-Frames of the seconds before a moment, none at it or after it; the model ranks up to five names of its own. The moment
-lies a whole number of seconds before an activity begins, so that each activity gives up to one question a horizon.
-What goes on between the moment and the activity does not matter. Right as in `activity_names.py`.
+The model sees frames of the seconds before a moment, none at it or after it, and ranks up to five names of its choice.
+The moment lies an integer number of seconds before an activity begins, so that each activity gives up to one question
+per horizon. Events between the moment and the activity do not matter. Scored as in `activity_names.py`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ GUESSES = 5
 
 
 class AnticipationInputs(Inputs):
-    """`ahead`: seconds from the last moment shown to the activity; `span`: seconds that the frames shown cover."""
+    """`ahead`: seconds from the last shown moment to the activity; `span`: seconds that the shown frames cover."""
 
     ahead: int
     span: float
@@ -49,7 +49,7 @@ class AnticipationInputs(Inputs):
 
 
 class AnticipationMetadata(FrameMetadata):
-    """The last frame shown lies before the frame `moment`; the segment's frames are as the file has them."""
+    """The last shown frame lies before the frame `moment`; the segment's frames are as in the file."""
 
     horizon: int
     moment: Int64
@@ -69,7 +69,7 @@ class AnticipationSampling(Sampling):
 
     Args:
         frames: frames of one example.
-        seconds: what is shown before the moment; None for all there is.
+        seconds: length of the shown part before the moment; None for all.
     """
 
     frames: Count = 1
@@ -93,7 +93,7 @@ class Anticipation(NamedActivityTask[AnticipationSampling]):
     evidence_type = AnticipationEvidence
 
     def candidates(self, video: VideoGraph, sampling: AnticipationSampling) -> Iterator[Candidate | SkippedExample]:
-        """Activities in the order of the file, each at every horizon."""
+        """Return activities in the order of the file, each at every horizon."""
         yield from unnamed_activities(video)
         first, stop = sampling.frame_range or (0, video.frame_count)
         segments = named_activities(video)
@@ -147,7 +147,7 @@ class Anticipation(NamedActivityTask[AnticipationSampling]):
         )
 
     def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
-        """The last JSON list with a name in it: its first five names, each once; other entries are dropped."""
+        """Return the first five names, each once, of the last JSON list with a name; other entries are dropped."""
         entries = last_array(text, lambda array: bool(_read_guesses(array)))
         if entries is None:
             return ParseError("the answer holds no JSON list with the name of an activity")
@@ -164,7 +164,7 @@ class Anticipation(NamedActivityTask[AnticipationSampling]):
         return json.dumps(rng.sample(made_up_names(), GUESSES))
 
     def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
-        """The five activities that begin most often in other videos."""
+        """Return the five activities that begin most often in other videos."""
         return json.dumps(usual_activities(others)[:GUESSES])
 
 
@@ -181,9 +181,9 @@ def _fps(video: VideoGraph) -> float:
 
 
 def _frames_before(video: VideoGraph, start: int, horizon: int, sampling: AnticipationSampling) -> range | None:
-    """The frames that may be shown: `sampling.seconds` up to the moment, or all before it; None for too few.
+    """Return the shown frames: `sampling.seconds` before the moment, or all before it; None for too few.
 
-    The moment is the last frame that lies `horizon` seconds or more before the frame `start`; it is not shown.
+    The moment is the last frame that lies at least `horizon` seconds before the frame `start`; it is not shown.
     """
     moment = math.floor(start - horizon * _fps(video))
     first = 0 if sampling.seconds is None else moment - round(sampling.seconds * _fps(video))

@@ -1,4 +1,4 @@
-"""Tasks about clips: a video's clips follow each other, and an example shows frames spread evenly over one of them."""
+"""Tasks about clips: a video's clips follow each other, and an example shows evenly spaced frames of one clip."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ClipColumns = tuple[str, Inputs, Target, Evidence]
 
 
 class ClipTask(GraphTask[ClipSamplingT]):
-    """A task with one example a clip at the most."""
+    """A task with at most one example per clip."""
 
     benchmark = "extended"
     prompt_package = "barista_bench.benchmarks.extended"
@@ -32,13 +32,13 @@ class ClipTask(GraphTask[ClipSamplingT]):
     def columns(
         self, index: FrameArrays, keyframes: Keyframes, vocabulary: Vocabulary, sampling: ClipSamplingT
     ) -> ClipColumns:
-        """The columns of a clip's example. Raises DataError, saying why, where the clip gives none."""
+        """Return the columns of a clip's example. Raises DataError with the reason if the clip gives no example."""
 
     def span(self, video: VideoGraph, candidate: Candidate, sampling: ClipSamplingT) -> tuple[int, int]:
         return clip_span(video, candidate.frame, sampling)
 
     def candidates(self, video: VideoGraph, sampling: ClipSamplingT) -> Iterator[Candidate | SkippedExample]:
-        """Clips in their order; those that give no example are counted."""
+        """Return clips in their order; clips without an example are counted."""
         index = FrameArrays(video)
         for keyframes in clips(video, sampling):
             try:

@@ -1,10 +1,10 @@
 """Mask tracking: objects are followed through a clip from their masks on its first frame.
 
-Frames are spread evenly over clips that follow each other. Up to `per_frame` objects with a mask on the first frame are
-asked for, sampled by a seed of the clip. Where an object has no annotation, it cannot be seen: the empty mask is true.
-An asked mask that cannot be used costs the clip. Scored on all frames but the first: J and F of DAVIS, mean over an
-object's frames, then over objects, and HOTA. A mask left out of a readable answer is an empty one; without a readable
-answer J and F are 0 and every mask is missed.
+Frames are evenly spaced over consecutive clips. Up to `per_frame` objects with a mask on the first frame are asked for,
+sampled by a seed of the clip. An object without annotation on a frame is not visible: the empty mask is right. An
+unusable requested mask loses the clip. Scored on all frames but the first: J and F of DAVIS, mean over an object's
+frames, then over objects, and HOTA. A mask missing from a readable answer counts as empty. Without a readable answer J
+and F are 0 and every mask is missed.
 """
 
 from __future__ import annotations
@@ -89,13 +89,13 @@ class TrackingInputs(Inputs):
 
 
 class TrackMask(MaskFields):
-    """The mask of the object with this number on a frame, which counts those shown, from 0."""
+    """The mask of the object with this number on a frame; frames count the shown ones, from 0."""
 
     object: int
 
 
 class TrackMasks(Target):
-    """Masks on all frames but the first, by object and frame; of a target none is empty."""
+    """Masks on all frames but the first, by object and frame; a target has no empty masks."""
 
     masks: list[TrackMask]
 
@@ -116,7 +116,7 @@ class TrackingSampling(ClipSampling):
     """The sampling of objects followed through clips.
 
     Args:
-        per_frame: objects of one clip at the most; None for all.
+        per_frame: limit of objects per clip; None for all.
     """
 
     per_frame: Count | None = None
@@ -135,7 +135,7 @@ class MaskTracking(ClipTask[TrackingSampling]):
     inputs_type, target_type, evidence_type = TrackingInputs, TrackMasks, TrackingEvidence
 
     def incompleteness(self, video: VideoGraph, candidate: Candidate, sampling: TrackingSampling) -> str | None:
-        """An object without a mask must be out of the picture."""
+        """Return why annotation is incomplete: an object without a mask must be outside the picture."""
         objects, span = video.objects_at(candidate.frame), self.span(video, candidate, sampling)
         is_known = all(video.coverage.covers_category(item.category, *span) for item in objects)
         return None if is_known else "its source does not mark everything that is to be seen in the clip"
@@ -175,7 +175,7 @@ class MaskTracking(ClipTask[TrackingSampling]):
         return self.prompts.prompt(inputs.n_frames, count=count, last=last, objects=objects, **sides)
 
     def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
-        """Masks of one object on one frame are united; those of the first frame are passed over."""
+        """Unite the masks of one object on one frame; masks of the first frame are ignored."""
         question, entries = TrackingInputs.read(inputs), mask_entries(text)
         if entries is None:
             return NO_MASKS
@@ -198,12 +198,12 @@ class MaskTracking(ClipTask[TrackingSampling]):
         return json.dumps(example.target)
 
     def random_answer(self, example: Example, rng: random.Random, box_format: BoxFormat) -> str:
-        """A rectangle anywhere for each object on each frame."""
+        """Return a random rectangle for each object on each frame."""
         inputs = TrackingInputs.of(example)
         return _answer_text({key: random_box_mask(rng, inputs.size) for key in _object_frames(inputs)})
 
     def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
-        """The median box of the masks in other videos, on every frame; the middle without any."""
+        """Return the median box of the masks in other videos, on every frame; the centre box without other videos."""
         inputs = TrackingInputs.of(example)
         return _answer_text(dict.fromkeys(_object_frames(inputs), fraction_box_mask(_usual_box(others), inputs.size)))
 
@@ -230,7 +230,7 @@ class MaskTracking(ClipTask[TrackingSampling]):
         )
 
     def overlays(self, example: Example, prediction: Prediction | None) -> tuple[Overlay, ...]:
-        """The masks given, true and answered, in their tight boxes."""
+        """Return the given, true and answered masks, in their tight boxes."""
         objects = TrackingInputs.of(example).objects
         kinds: tuple[tuple[OverlayKind, dict[ObjectFrame, Rle]], ...] = (
             ("given", {(item.number, 0): item.rle.mask for item in objects}),
@@ -247,9 +247,9 @@ class MaskTracking(ClipTask[TrackingSampling]):
 
 
 def _choose_objects(index: FrameArrays, keyframes: Keyframes, sampling: TrackingSampling) -> list[int]:
-    """Indices of `VideoGraph.objects`, ascending.
+    """Return indices of `VideoGraph.objects`, ascending.
 
-    Raises DataError where no object has a mask on the first frame, or a mask there cannot be used.
+    Raises DataError if no object has a mask on the first frame, or a mask there cannot be used.
     """
     video = index.video
     positions = {int(video.instances_table.object[place]): place for place in index.positions_at(keyframes[0])}
@@ -278,14 +278,14 @@ def _object_frames(inputs: TrackingInputs) -> list[ObjectFrame]:
 
 
 def _track_masks(masks: Mapping[ObjectFrame, Rle]) -> TrackMasks:
-    """The masks of all frames but the first, which is given."""
+    """Return the masks of all frames but the first, which is given."""
     return TrackMasks(
         [TrackMask(frame, RunLengthFields.of(mask), number) for (number, frame), mask in sorted(masks.items()) if frame]
     )
 
 
 def _answer_text(masks: Mapping[ObjectFrame, Rle]) -> str:
-    """The text of an answer with these masks."""
+    """Return the text of an answer with these masks."""
     return json.dumps(_track_masks(masks).write())
 
 
@@ -294,7 +294,10 @@ def _read_masks(fields: Fields) -> dict[ObjectFrame, Rle]:
 
 
 def _true_masks(example: Example) -> dict[ObjectFrame, Rle]:
-    """Raises DataError for a mask that is not asked for, or of another size: a dataset may come from anywhere."""
+    """Return the true masks.
+
+    Raises DataError for an unrequested mask or another size: a dataset may come from anywhere.
+    """
     inputs, masks = TrackingInputs.of(example), _read_masks(example.target)
     scored_keys = set(_object_frames(inputs))
     for (number, frame), mask in masks.items():
@@ -309,7 +312,7 @@ def _answered_masks(prediction: Prediction | None) -> dict[ObjectFrame, Rle]:
 
 
 def object_scores(example: Example, prediction: Prediction | None) -> dict[int, MaskScore]:
-    """J and F of each object, mean over all frames but the first."""
+    """Return J and F of each object, mean over all frames but the first."""
     inputs, true_masks, answered_masks = TrackingInputs.of(example), _true_masks(example), _answered_masks(prediction)
     no_mask = empty_mask(inputs.size)
     frames = defaultdict[int, list[MaskScore]](list)
@@ -336,7 +339,7 @@ def _sample_sums(sample: Scored) -> Row:
 
 
 def _mask_sequence(masks: Mapping[ObjectFrame, Rle], n_frames: int) -> list[dict[str, dict[str, object]]]:
-    """Masks as the tracking metric takes them: by object, for each frame but the first."""
+    """Return masks in the tracking metric's form: by object, for each frame but the first."""
     frames: list[dict[str, dict[str, object]]] = [{} for _ in range(1, n_frames)]
     for (number, frame), mask in masks.items():
         frames[frame - 1][str(number)] = {"size": list(mask.size), "counts": mask.counts}

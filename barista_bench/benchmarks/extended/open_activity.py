@@ -1,8 +1,8 @@
-"""Open activity: what is done in a few frames, in the model's own words?
+"""Open activity: name the activity in a few frames, in the model's own words.
 
-The clips of `activity` (same sampling, same seed), without its choices: BARISTA's limitations say that multiple choice
-overestimates, and the gap beside it says by how much (`paper_tables`). Right as in `activity_names.py`. A judge scores
-the answer too (`judged`, `rubrics/open_activity.yaml`).
+It uses the clips of `activity` (same sampling, same seed), without choices. BARISTA's limitations state that multiple
+choice overestimates; the gap between the two tasks measures by how much (`paper_tables`). Scored as in
+`activity_names.py`. A judge scores the answer too (`judged`, `rubrics/open_activity.yaml`).
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class OpenActivity(NamedActivityTask[ActivitySampling]):
 
     @cached_property
     def by_choice(self) -> Activity:
-        """The task that asks about the same clips with choices."""
+        """Return the task that asks about the same clips with choices."""
         return Activity(options={"protocol": self.protocol})
 
     @property
@@ -106,7 +106,7 @@ class OpenActivity(NamedActivityTask[ActivitySampling]):
         return self.prompts.prompt(count, frame_count=str(count), last=str(count))
 
     def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
-        """The last line labelled `Activity:`, else a text of one line, without Markdown's marks."""
+        """Return the last line labelled `Activity:`, else a text of one line, without Markdown markup."""
         activity = after_label(_MARKS.sub("", text[:MAX_ANSWER]), "activity")
         if not activity:
             return ParseError("the answer is empty")
@@ -127,17 +127,17 @@ class OpenActivity(NamedActivityTask[ActivitySampling]):
         return f"Activity: {rng.choice(made_up_names())}"
 
     def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
-        """The activity that is the reference most often in other videos."""
+        """Return the most frequent reference of other videos."""
         return f"Activity: {usual_activities(others)[0]}"
 
 
 def _clip_id(example: Example) -> str:
-    """The clip of an id: the same in the ids of both tasks."""
+    """Return the clip part of an id, which is the same in both tasks."""
     return example.example_id.partition(":")[2]
 
 
 def paper_tables(models: Sequence[ModelSamples]) -> list[Table]:
-    """Each model's accuracy with choices and in own words on the clips that it was asked about in both ways."""
+    """Return each model's accuracy with choices and in its own words, on the clips with both questions."""
     with_choices = [model for model in models if model.task.name == Activity.name]
     in_own_words = [model for model in models if model.task.name == OpenActivity.name]
     pairs = [(first, second) for second in in_own_words for first in with_choices if first.model == second.model]
@@ -151,7 +151,7 @@ def paper_tables(models: Sequence[ModelSamples]) -> list[Table]:
 
 
 def _gap_row(choices: ModelSamples, openly: ModelSamples) -> tuple[str, int, float, float, Ranged | float] | None:
-    """A row of the table; None without a clip in common."""
+    """Return a row of the table; None without a common clip."""
     scores = [_clip_accuracy(model) for model in (choices, openly)]
     clips = sorted(scores[0].keys() & scores[1].keys())
     if not clips:
@@ -167,7 +167,7 @@ def _gap_row(choices: ModelSamples, openly: ModelSamples) -> tuple[str, int, flo
 
 
 def _clip_accuracy(model: ModelSamples) -> dict[str, float]:
-    """Accuracy of each clip, mean over runs."""
+    """Return the accuracy of each clip, mean over runs."""
     scores = defaultdict(list)
     for samples in model.runs:
         accuracy = model.task.statistics(samples).scores()["accuracy"].tolist()

@@ -1,8 +1,9 @@
-"""Step segmentation: which steps of the procedure does a clip show, and from when to when?
+"""Step segmentation: which steps of the procedure does a clip show, and when?
 
-Frames at even distances with their times, and the names of all steps of the set; the model lists [step, start, end] in
-seconds. Scored frame by frame over the whole clip (`metrics/temporal_segmentation`), at the video's own rate, of which
-the model sees a few frames. Clips are whole videos, or pieces of `StepSampling.seconds` one after the other.
+The model sees evenly spaced frames with their times, and the names of all steps of the set, and lists [step, start,
+end] in seconds. Scored frame by frame over the complete clip (`metrics/temporal_segmentation`), at the video's frame
+rate, although the model sees only a few frames. Clips are complete videos, or consecutive pieces of
+`StepSampling.seconds`.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ PLACES = 100
 
 
 class StepInputs(Inputs):
-    """`steps` are the names of all steps of the set, `times` those of the frames shown in seconds of the clip."""
+    """`steps` are the names of all steps of the set; `times` are the shown frames' times in seconds of the clip."""
 
     steps: Annotated[list[str], msgspec.Meta(min_length=1)]
     times: list[float]
@@ -65,7 +66,10 @@ class TimedStep(TypedFields):
 
 
 class TimedSteps(Target):
-    """The steps of a target or a prediction. Where steps overlap the later in the list counts; true ones never do."""
+    """The steps of a target or a prediction.
+
+    If steps overlap, the later in the list counts; true steps never overlap.
+    """
 
     segments: list[TimedStep]
 
@@ -89,7 +93,7 @@ class StepSampling(Sampling):
 
     Args:
         frames: frames of one example.
-        seconds: what a clip lasts; None for whole videos.
+        seconds: duration of a clip; None for complete videos.
     """
 
     frames: Count = 1
@@ -114,12 +118,12 @@ class StepSegmentation(GraphTask[StepSampling]):
     layers = ("process_steps",)
 
     def vocabulary(self, video: VideoGraph, sampling: StepSampling) -> Vocabulary:
-        """("step", name) pairs of the sampled videos."""
+        """Return ("step", name) pairs of the sampled videos."""
         steps = video.steps() if sampling.selects(video) else []
         return tuple(dict.fromkeys(("step", name) for step in steps if (name := _clean_name(step.name))))
 
     def candidates(self, video: VideoGraph, sampling: StepSampling) -> Iterator[Candidate | SkippedExample]:
-        """Clips in order that have steps, all named and one after the other."""
+        """Return clips in order that have steps, all named and without overlap."""
         low, high = sampling.frame_range or (0, video.frame_count)
         for clip in _clips(video, sampling):
             if low <= clip.start and clip.stop <= high:
@@ -166,9 +170,9 @@ class StepSegmentation(GraphTask[StepSampling]):
         return Prompt(system, (*frames, TextPart(f"\n{user}")))
 
     def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
-        """The last JSON list of lists (or empty list): its entries that name a step and a stretch of the clip.
+        """Return the entries of the last JSON list of lists (or empty list) with a step and a time range in the clip.
 
-        Names are compared without case and further white space. Times are rounded to frames, and cut to the clip.
+        Names are compared without case and extra white space. Times are rounded to frames, and cut to the clip.
         """
         question = StepInputs.read(inputs)
         entries = last_array(text, lambda array: all(isinstance(entry, list) for entry in array))
@@ -186,7 +190,7 @@ class StepSegmentation(GraphTask[StepSampling]):
         return rows_schema(entry)
 
     def statistics(self, samples: Sequence[Scored]) -> SumStatistics:
-        """Frame accuracy, edit score, F1 at overlaps of 10, 25 and 50 percent, and coverage; see the metric."""
+        """Return frame accuracy, edit score, F1 at overlaps of 10, 25 and 50 percent, and coverage; see the metric."""
         rows = [
             clip_sums(
                 _frame_labels(sample.prediction.value, sample.example) if sample.prediction else None,
@@ -202,7 +206,7 @@ class StepSegmentation(GraphTask[StepSampling]):
         return answered_steps if answered_steps.segments else None
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
-        """True steps that are matched with an overlap of half or more, others, and what else was answered."""
+        """Explain: true steps matched with an overlap of half or more, missed steps, and other answers."""
         fps = StepInputs.of(example).fps
         reference = segments_of(_frame_labels(example.target, example))
         answered_steps = segments_of(_frame_labels(prediction.value, example)) if prediction else []
@@ -218,7 +222,7 @@ class StepSegmentation(GraphTask[StepSampling]):
         return _steps_json(TimedSteps.of(example).segments, StepInputs.of(example).fps)
 
     def random_answer(self, example: Example, rng: random.Random, box_format: BoxFormat) -> str:
-        """Up to eight stretches of one length, each of any step: a frame in a step is right by chance 1 / all steps."""
+        """Return up to eight equally long ranges of random steps; a frame is right with chance 1 / all steps."""
         inputs = StepInputs.of(example)
         count = rng.randint(1, MOST_STRETCHES)
         ends = [inputs.frame_count * number // count for number in range(count + 1)]
@@ -226,7 +230,7 @@ class StepSegmentation(GraphTask[StepSampling]):
         return _steps_json(stretches, inputs.fps)
 
     def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
-        """The step that other videos show most often, or none, at each hundredth of the clip."""
+        """Return the most frequent step of other videos, or none, at each hundredth of the clip."""
         inputs = StepInputs.of(example)
         segments = segments_of(usual_steps(others))
         count = inputs.frame_count
@@ -238,7 +242,7 @@ class StepSegmentation(GraphTask[StepSampling]):
 
 @cached_by_set
 def usual_steps(examples: Sequence[Example]) -> list[str | None]:
-    """The label that is most often at each hundredth of a clip, None for no step; at a tie the first by name."""
+    """Return the most frequent label at each hundredth of a clip, None for no step; at a tie the first by name."""
     clips = [_frame_labels(example.target, example) for example in examples]
     usual_labels = []
     for hundredth in range(PLACES if clips else 0):
@@ -248,7 +252,7 @@ def usual_steps(examples: Sequence[Example]) -> list[str | None]:
 
 
 def _clips(video: VideoGraph, sampling: StepSampling) -> list[range]:
-    """Frames of clips one after the other; the last one may be shorter. Of a video without fps the whole."""
+    """Return frames of consecutive clips; the last may be shorter. A video without fps is one clip."""
     seconds, fps, count = sampling.seconds, video.video.fps, video.frame_count
     length = max(1, round(seconds * fps)) if seconds and fps else count
     return [range(start, min(start + length, count)) for start in range(0, count, length)]
@@ -259,7 +263,7 @@ def _steps_in(video: VideoGraph, clip: range) -> list[Segment]:
 
 
 def _clip_problem(video: VideoGraph, clip: range, sampling: StepSampling) -> str | None:
-    """The reason why a clip cannot become an example; None where it can."""
+    """Return the reason why a clip cannot become an example; None if it can."""
     steps = _steps_in(video, clip)
     if not video.video.fps or not steps:
         return "no process step in the clip" if video.video.fps else "the video has no fps"
@@ -279,7 +283,7 @@ def _clean_name(text: str) -> str:
 
 
 def _read_step(entry: list[object], inputs: StepInputs) -> TimedStep | None:
-    """An entry [step, start, end] in frames; None where it is none, or lies outside of the clip."""
+    """Return an entry [step, start, end] in frames; None if it is invalid, or lies outside the clip."""
     if len(entry) != 3 or not isinstance(entry[0], str):
         return None
     names = {name.casefold(): name for name in inputs.steps} | {name: name for name in inputs.steps}
@@ -292,7 +296,7 @@ def _read_step(entry: list[object], inputs: StepInputs) -> TimedStep | None:
 
 
 def _frame_labels(fields: Fields, example: Example) -> list[str | None]:
-    """The step of each frame of the clip, None where there is none. Raises DataError for a step outside of it."""
+    """Return the step of each frame of the clip, None for no step. Raises DataError for a step outside the clip."""
     labels: list[str | None] = [None] * StepInputs.of(example).frame_count
     for segment in TimedSteps.read(fields).segments:
         if not 0 <= segment.start < segment.end <= len(labels):

@@ -1,9 +1,9 @@
 """Temporal scene graphs: which relations hold in a clip, and on which of its frames?
 
-Frames are spread evenly over clips that follow each other. A relation is a triplet (subject, relation, object) of
-category names and a relation's value, with a run of frames shown, one after the other, on which it holds. It holds on a
-frame if a range of the annotations says so and both ends have a box there. Things of one category are one: their
-relations are united. Relations of things without a name are left out. Scored by `metrics/temporal_relations`.
+Frames are evenly spaced over consecutive clips. A relation is a triplet (subject, relation, object) of category names
+and a relation's value, with a run of consecutive shown frames on which it holds. It holds on a frame if a range of the
+annotations covers the frame and both ends have a box there. Things of one category count as one: their relations are
+united. Relations of unnamed things are left out. Scored by `metrics/temporal_relations`.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ Triplet = tuple[str, str, str]
 
 
 class ClipInputs(Inputs):
-    """Categories that relations of the clip have, and values that relations of the whole set have; sorted."""
+    """Categories in relations of the clip, and values in relations of the complete set; sorted."""
 
     n_frames: Annotated[int, msgspec.Meta(ge=1, le=MAX_FRAMES)]
     objects: Annotated[list[str], msgspec.Meta(min_length=1)]
@@ -59,7 +59,7 @@ class ClipInputs(Inputs):
 
 
 class RelationSegment(TypedFields):
-    """A relation from the frame `start` to the frame `end`, both included, of those shown, from 1."""
+    """A relation from the shown frame `start` to the shown frame `end`, both included, from 1."""
 
     subject: str
     relation: str
@@ -94,7 +94,7 @@ class TemporalSceneGraph(ClipTask[ClipSampling]):
     layers = ("relations",)
 
     def vocabulary(self, video: VideoGraph, sampling: ClipSampling) -> Vocabulary:
-        """(relation type, value) pairs that hold on some frame: a question offers the values of all videos."""
+        """Return (relation type, value) pairs that hold on some frame: a question lists the values of all videos."""
         return video.relation_labels()
 
     def columns(
@@ -123,7 +123,7 @@ class TemporalSceneGraph(ClipTask[ClipSampling]):
         return self.prompts.prompt(inputs.n_frames, count=str(inputs.n_frames), objects=objects, relations=relations)
 
     def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
-        """The last list with an entry as asked for (or empty list); others of its entries are dropped."""
+        """Return the last list with a valid entry (or empty list); its other entries are dropped."""
         n_frames = ClipInputs.read(inputs).n_frames
 
         def read_segments(entries: list[object]) -> list[RelationSegment]:
@@ -146,7 +146,7 @@ class TemporalSceneGraph(ClipTask[ClipSampling]):
         return _segments_json(_true_segments(example))
 
     def random_answer(self, example: Example, rng: random.Random, box_format: BoxFormat) -> str:
-        """Entries, as many as the primary figure looks at; triplets and stretches are each as likely as all others."""
+        """Return random entries, as many as the primary metric uses; all triplets and ranges are equally likely."""
         inputs = ClipInputs.of(example)
         stretches = list(combinations_with_replacement(range(1, inputs.n_frames + 1), 2))
         names = list(product(inputs.objects, inputs.relations, inputs.objects))
@@ -155,7 +155,7 @@ class TemporalSceneGraph(ClipTask[ClipSampling]):
         )
 
     def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
-        """The triplets that most often hold in clips of other videos where both ends are named, on all frames."""
+        """Return the most frequent triplets of other videos' clips that name both ends, on all frames."""
         inputs, fractions = ClipInputs.of(example), usual_triplets(others)
         possible_triplets = (triplet for triplet in fractions if {triplet[0], triplet[2]} <= set(inputs.objects))
         ranked = sorted((-fractions[triplet], triplet) for triplet in possible_triplets)
@@ -183,7 +183,7 @@ class TemporalSceneGraph(ClipTask[ClipSampling]):
         return Explanation.of(*(map(str, group) for group in (hits, misses, wrong)))
 
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
-        """A wrong entry whose triplet is missed at another time is that one's; then what is left over on each side."""
+        """Pair wrong entries with missed relations of the same triplet at another time; then add the rest."""
         hits, misses, wrong = _compare(example, prediction)
         missed, hit = (Counter(item.triplet for item in _timed_relations(group)) for group in (misses, hits))
         for item in _timed_relations(wrong):
@@ -197,7 +197,7 @@ class TemporalSceneGraph(ClipTask[ClipSampling]):
 
 @cached_by_set
 def usual_triplets(examples: Sequence[Example]) -> dict[Triplet, float]:
-    """The fraction of the clips naming subject and object in which each triplet holds."""
+    """Return, for each triplet, the fraction of the clips with subject and object in which it holds."""
     clips_with: Counter[tuple[str, str]] = Counter()
     clips_holding: Counter[Triplet] = Counter()
     for example in examples:
@@ -208,8 +208,10 @@ def usual_triplets(examples: Sequence[Example]) -> dict[Triplet, float]:
 
 
 def _clip_graph(index: FrameArrays, keyframes: Keyframes) -> tuple[list[int], ClipGraph]:
-    """Positions of the ranges that hold on some keyframe between things with a name, and the relations that they make,
-    by first frame, last frame and names."""
+    """Return the clip's relations, by first frame, last frame and names.
+
+    Also returned are the positions of their ranges, which hold on some keyframe between named things.
+    """
     table, frames = index.video.relations_table, np.array(keyframes)
     is_active = index.active_relations(range(len(table.start)), frames)
     names = [normalise(item.category) for item in index.video.objects]
@@ -230,7 +232,7 @@ def _clip_graph(index: FrameArrays, keyframes: Keyframes) -> tuple[list[int], Cl
 
 
 def _read_segment(entry: object, n_frames: int) -> RelationSegment | None:
-    """An entry as the prompt asks for it, frames within the clip; None for anything else."""
+    """Return an entry in the prompt's form, with frames within the clip; None for anything else."""
     if not isinstance(entry, list) or len(entry) != len(RelationSegment.__struct_fields__):
         return None
     names, (start, end) = list(filter(is_text, entry[:3])), map(integer, entry[3:])
@@ -240,7 +242,7 @@ def _read_segment(entry: object, n_frames: int) -> RelationSegment | None:
 
 
 def _true_segments(example: Example) -> list[RelationSegment]:
-    """Raises DataError for frames that the clip has not: a dataset may come from anywhere."""
+    """Return the true segments. Raises DataError for frames outside the clip: a dataset may come from anywhere."""
     n_frames, relations = ClipInputs.of(example).n_frames, ClipGraph.of(example).relations
     for item in relations:
         if not 1 <= item.start <= item.end <= n_frames:
@@ -253,12 +255,12 @@ def _answered_segments(prediction: Prediction) -> list[RelationSegment]:
 
 
 def _timed_relations(segments: Iterable[RelationSegment]) -> list[TimedRelation]:
-    """Relations as the metric takes them: the frame i is the time from i - 1 to i."""
+    """Return relations in the metric's form: frame i is the time from i - 1 to i."""
     return as_relations([(item.subject, item.relation, item.object, item.start - 1, item.end) for item in segments])
 
 
 def _compare(example: Example, prediction: Prediction | None) -> tuple[list[RelationSegment], ...]:
-    """Relations that are hit, those that are missed, and entries that hit none."""
+    """Return relations that are hit, missed relations, and entries that hit none."""
     reference, answer = _true_segments(example), [] if prediction is None else _answered_segments(prediction)
     matched_references = matches(_timed_relations(answer), _timed_relations(reference))
     hit_references = set(matched_references)

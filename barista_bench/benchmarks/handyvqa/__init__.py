@@ -1,4 +1,4 @@
-"""HanDyVQA (arXiv 2512.00885): what hands and objects do in five seconds, answered by options or by masks."""
+"""HanDyVQA (arXiv 2512.00885): actions of hands and objects in five seconds, answered by options or by masks."""
 
 from barista_bench.benchmarks import Benchmark
 from barista_bench.benchmarks.handyvqa.choice_tasks import (

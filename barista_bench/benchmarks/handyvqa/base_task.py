@@ -1,4 +1,4 @@
-"""The base of all HanDyVQA tasks: examples made from questions, the frames shown, the option `max_side`."""
+"""The base of all HanDyVQA tasks: examples made from questions, the shown frames, the option `max_side`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ MAX_SIDE = Option(
 
 
 class QuestionMetadata(Metadata):
-    """The keys that analysis groups by; `n_frames` is None where it is not known what was shown."""
+    """The keys for grouping in analysis; `n_frames` is None if the shown frames are unknown."""
 
     split: str
     category: str
@@ -57,7 +57,7 @@ class RecordEvidence(Evidence):
 
 @dataclass(frozen=True, slots=True)
 class ClipFrames:
-    """The frames chosen of one clip: `indices` in order, `annotated` those that must be shown, as given."""
+    """The frames chosen of one clip: `indices` in order, `annotated` the required frames, as given."""
 
     indices: tuple[int, ...]
     annotated: tuple[int, ...]
@@ -65,8 +65,10 @@ class ClipFrames:
 
 
 def find_clip(videos: Path, category: str, item_id: str) -> QuestionClip:
-    """The clip of a record that names none: the folder `<id>_frames`, else `<id>.mp4`, below `videos` or a folder of
-    it called after the category. Where neither exists, the first name: it is then reported as missing.
+    """Return the clip of a record without a clip name.
+
+    It is the folder `<id>_frames`, else `<id>.mp4`, below `videos` or its folder named after the category. If neither
+    exists, the first name is returned, and later reported as missing.
     """
     for name, is_folder in ((f"{item_id}_frames", True), (f"{item_id}.mp4", False)):
         for parts in ((name,), (category, name)):
@@ -77,9 +79,9 @@ def find_clip(videos: Path, category: str, item_id: str) -> QuestionClip:
 
 
 def choose_frames(path: Path, clip: QuestionClip, count: int, annotated: Sequence[AnnotatedMoment] = ()) -> ClipFrames:
-    """`count` frames of a clip in equal steps, first and last included, with the annotated ones among them.
+    """Choose `count` evenly spaced frames of a clip, including the first, the last and the annotated frames.
 
-    Raises DataError, which names the clip, where it is missing or damaged, or lacks an annotated frame.
+    Raises DataError, which names the clip, if it is missing or damaged, or lacks an annotated frame.
     """
     if not (path.is_dir() if clip.is_folder else path.is_file()):
         kind = "folder of frames" if clip.is_folder else "video"
@@ -115,7 +117,10 @@ class HandyvqaTask(ReleaseTask[EvenSampling]):
     evidence_type = RecordEvidence
 
     def examples(self, release: Release, sampling: EvenSampling) -> Iterator[Example | SkippedExample]:
-        """One example a record, by id. Clips are looked at in the order of videos, so that each is opened once."""
+        """Return one example per record, by id.
+
+        Clips are examined in the order of videos, so that each is opened once.
+        """
         if not isinstance(release, HandyvqaRelease):
             raise ConfigError(f"{release.root}: is not a HanDyVQA release. Remedy: open it as one")
         by_id: dict[str, Example | SkippedExample] = {}
@@ -155,7 +160,7 @@ class HandyvqaTask(ReleaseTask[EvenSampling]):
         *,
         is_shown: bool = True,
     ) -> Example:
-        """The example of a question; `is_shown` says whether its frames are those that a model was shown."""
+        """Return the example of a question; `is_shown`: its frames are the frames that a model saw."""
         return cls.new_example(
             question.item_id,
             clip.video,
@@ -176,10 +181,13 @@ class HandyvqaTask(ReleaseTask[EvenSampling]):
 
     @abstractmethod
     def columns(self, question: HandyvqaQuestion, frames: ClipFrames) -> tuple[Inputs, Target]:
-        """`inputs` and `target` of a question whose clip is there. Raises DataError where the two do not fit."""
+        """Return `inputs` and `target` of a question with an existing clip.
+
+        Raises DataError if the two do not match.
+        """
 
     def displayed_images(self, example: Example, images: Sequence[Image.Image]) -> tuple[Image.Image, ...]:
-        """The images, scaled down to the option `max_side`."""
+        """Return the images, scaled down to the option `max_side`."""
         sizes = [reduced_size(image.width, image.height, self.max_side) for image in images]
         return tuple(
             image if size == image.size else image.resize(size, Image.Resampling.BICUBIC)

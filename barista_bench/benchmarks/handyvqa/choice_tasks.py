@@ -1,20 +1,22 @@
-"""HanDyVQA's multiple-choice questions: five categories with one right option, and objects, where several may be right.
+"""HanDyVQA's multiple-choice questions: five categories with one right option, and objects, with one or more.
 
-Scored as the public script does (docs/upstream/handyvqa.md, "Scoring"): of the options' letters in an answer, the
-first of the alphabet counts, and answers without one are left out (`accuracy`). Beside it the same with those counted
-as wrong (`accuracy_counted`), and the strict reading, unanswered wrong (`accuracy_strict`). Where not a single answer
-can be read, `accuracy` is 0. Of objects every option of every question is one item to be ranked, by 1 where the answer
-names its letter and 0 otherwise, or by the score of a model that scores; average precision over all items together,
-questions without an answer left out (`average_precision`). Beside it the same with those counted as naming nothing
-(`average_precision_counted`), and exact match and F1 of the sets named, by either reading, unanswered 0.
+Scored as in the public script (docs/upstream/handyvqa.md, "Scoring"): of the options' letters in an answer, the
+alphabetically first counts, and answers without a letter are left out (`accuracy`). Two more scores count such answers
+as wrong: with the same letters (`accuracy_counted`), and with the strict reading (`accuracy_strict`). If no answer can
+be read, `accuracy` is 0.
 
-Letters in an answer to a question of the release are read in two ways.
-Released: any letter before a closing bracket anywhere in the text counts if it has an option, in alphabetical order
-(`metrics.choice_accuracy.handyvqa_letters`). Strict: only lines that begin with a bracketed capital count, and an
-answer that names a letter without an option, or another option's text behind a letter, is none.
+For objects every option of every question is one item to be ranked, by 1 if the answer names its letter and 0
+otherwise, or by the score of a model that scores. The score is the average precision over all items together, without
+unanswered questions (`average_precision`). A further score counts these as empty answers (`average_precision_counted`).
+Exact match and F1 of the named sets use either reading, with 0 for unanswered questions.
 
-Questions of the user's own are read plainly (`kinds/choice_reading.py`), which is then the strict reading too. The
-option `reading` sets either for all questions.
+Letters in an answer to a question of the release are read in two ways. Released: any letter before a closing bracket
+anywhere in the text counts if it has an option, in alphabetical order (`metrics.choice_accuracy.handyvqa_letters`).
+Strict: only lines that begin with a bracketed capital count, and an answer that names a letter without an option, or
+another option's text behind a letter, is unreadable.
+
+Your own questions are read plainly (`kinds/choice_reading.py`), which is then the strict reading too. The option
+`reading` sets either for all questions.
 
 Models that score the options (`read_scores` of `core/example.py`) choose the highest score, in every reading.
 """
@@ -58,8 +60,9 @@ _LABEL = re.compile(r"\(([A-Z])\)")
 class LetterReading(TypedFields):
     """One parsed answer.
 
-    `letters` are those that count, in alphabetical order; `strict` those of the strict reading in the order of the
-    answer, all with an option, None for none; `scores` one an option, of models that score.
+    `letters` are the counted letters, in alphabetical order. `strict` are the letters of the strict reading in the
+    order of the answer, all with an option, None for an unreadable answer. `scores` has one score per option, for
+    models that score.
     """
 
     letters: list[str]
@@ -68,19 +71,19 @@ class LetterReading(TypedFields):
 
     @classmethod
     def of(cls, prediction: Prediction | None) -> LetterReading:
-        """The letters that were read; nothing of an answer that cannot be read."""
+        """Return the letters of a prediction; empty for an unreadable answer."""
         return cls([]) if prediction is None else cls.read(prediction.value)
 
 
 def letters(count: int) -> Sequence[str]:
-    """The labels of `count` options: A, B, ..., Z, then 27, 28, ..., which cannot be read as letters of others."""
+    """Return the labels of `count` options: A, B, ..., Z, then 27, 28, ..., which are never read as other letters."""
     return [*ascii_uppercase[:count], *map(str, range(len(ascii_uppercase) + 1, count + 1))]
 
 
 def parse_letters(text: str, options: Sequence[str], reading: str, *, several: bool) -> Prediction | ParseError:
-    """Read an answer to a question with these options, of which one is asked for or `several`.
+    """Read an answer to a question with these options, where one option or `several` may be right.
 
-    `reading` is `RELEASED`: where the released script finds no letter, there is none; or `PLAIN`.
+    `reading` is `RELEASED`, where the answer has only the letters that the released script finds, or `PLAIN`.
     """
     labels = letters(len(options))
     scores = read_scores(text, labels)
@@ -100,7 +103,7 @@ def parse_letters(text: str, options: Sequence[str], reading: str, *, several: b
 
 
 def strict_letters(text: str, options: Sequence[str]) -> list[str] | None:
-    """The letters of the lines `(A) text of the option`, each once; None where there is none, or one is wrong."""
+    """Return the letters of the lines `(A) text of the option`, each once; None without or with a wrong letter."""
     texts = [option.strip().casefold() for option in options]
     labels = letters(len(options))
     named_letters: dict[str, None] = {}
@@ -116,21 +119,21 @@ def strict_letters(text: str, options: Sequence[str]) -> list[str] | None:
 
 
 def write_letters(labels: Sequence[str], options: Sequence[str]) -> str:
-    """An answer in the format that the prompt asks for, a line an option."""
+    """Write an answer in the format of the prompt, one line per option."""
     texts = dict(zip(letters(len(options)), options, strict=True))
     return "\n".join(f"({label}) {texts[label]}" for label in labels)
 
 
 class OptionsInputs(Inputs):
-    """`options` in the order asked, A first; `reading` is how answers are read, by the source of the question."""
+    """`options` in the order shown, A first; `reading` is how answers are read, by the source of the question."""
 
     question: str
     options: list[str]
-    reading: str = RELEASED  # sets of before version 3 have none
+    reading: str = RELEASED  # sets older than version 3 have none
 
 
 class RightOptions(Target):
-    """Indices of the right options, from 0; none where the record names none."""
+    """Indices of the right options, from 0; empty if the record has none."""
 
     correct: list[int]
 
@@ -149,7 +152,7 @@ class OptionsTask(ChoiceTask, HandyvqaTask):
 
     @staticmethod
     def choice_columns(question: HandyvqaQuestion) -> tuple[OptionsInputs, RightOptions]:
-        """`inputs` and `target`, which do not depend on the clip."""
+        """Return `inputs` and `target`, which do not depend on the clip."""
         reading = RELEASED if question.is_released else PLAIN
         return OptionsInputs(question.question, list(question.options), reading), RightOptions(list(question.correct))
 
@@ -166,11 +169,11 @@ class OptionsTask(ChoiceTask, HandyvqaTask):
         return correct_labels(example)
 
     def answered_choices(self, prediction: Prediction) -> Sequence[str]:
-        """The labels of an answer that count."""
+        """Return the labels of an answer that count."""
         return LetterReading.of(prediction).letters
 
     def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
-        """The letters of an answer, read as the option `reading` or else the question says, or a model's scores."""
+        """Return the letters of an answer, by the option `reading` or the question's reading, or a model's scores."""
         question = OptionsInputs.read(inputs)
         reading = str(self.chosen["reading"] or question.reading)
         return parse_letters(text, question.options, reading, several=self.takes_several)
@@ -192,59 +195,59 @@ class SingleAnswer(OptionsTask):
         return super().answered_choices(prediction)[:1]
 
     def statistics(self, samples: Sequence[Scored]) -> SumStatistics:
-        """Accuracy by all readings, the fractions of answers that they can read, and accuracy by number of options."""
+        """Return accuracy by all readings, the fractions of readable answers, and accuracy by number of options."""
         names = {name: name for name in ("accuracy_counted", "accuracy_strict")}
         return SumStatistics(list(map(_answer_row, samples)), _figures, sample_scores=names, tables=_by_option_count)
 
 
 class Action(SingleAnswer):
-    """Questions what the hands do."""
+    """Questions about the action of the hands."""
 
     name = upstream_name = "action"
     row_note = "frames of a clip, five descriptions of what the hands do, and the right one"
 
 
 class Process(SingleAnswer):
-    """Questions how something is done."""
+    """Questions about the way of an action."""
 
     name = upstream_name = "process"
     row_note = "frames of a clip, five ways in which it may be done, and the right one"
 
 
 class Location(SingleAnswer):
-    """Questions where it is done."""
+    """Questions about the place of an action."""
 
     name = upstream_name = "location"
     row_note = "frames of a clip, five places, and the right one"
 
 
 class State(SingleAnswer):
-    """Questions how an object changes."""
+    """Questions about the change of an object."""
 
     name = upstream_name = "state"
     row_note = "frames of a clip, five changes of an object's state, and the right one"
 
 
 class Parts(SingleAnswer):
-    """Questions which part of an object is concerned."""
+    """Questions about the affected part of an object."""
 
     name = upstream_name = "parts"
     row_note = "frames of a clip, five parts of an object, and the right one"
 
 
 def options_of(example: Example) -> list[str]:
-    """The texts of a question's options, A first."""
+    """Return the texts of a question's options, A first."""
     return OptionsInputs.of(example).options
 
 
 def correct_labels(example: Example) -> list[str]:
-    """The labels of the right options, in order; a wrong record has none."""
+    """Return the labels of the right options, in order; a faulty record has none."""
     labels = letters(len(options_of(example)))
     return [labels[index] for index in RightOptions.of(example).correct]
 
 
 def _answer_row(sample: Scored) -> Row:
-    """The contribution of one sample; beside the totals, those of its number of options."""
+    """Return the contribution of one sample: the totals, and the sums for its number of options."""
     count, correct = len(options_of(sample.example)), correct_labels(sample.example)
     reading = LetterReading.of(sample.prediction)
     # By the strict reading an answer that names two options is none; of scores that tie, the first counts.
@@ -291,7 +294,7 @@ _SET_SCORES = ("f1", "exact_match", "f1_strict", "exact_match_strict")
 
 
 class Objects(OptionsTask):
-    """Questions which objects the hands use."""
+    """Questions about the objects that the hands use."""
 
     name = upstream_name = "objects"
     takes_several = True
@@ -302,11 +305,11 @@ class Objects(OptionsTask):
     answer_note = "letters of options, and their texts"
 
     def statistics(self, samples: Sequence[Scored]) -> RankedOptions:
-        """Average precision over all options, over those of answered questions, and by number of options."""
+        """Return average precision over all options, over options of answered questions, and by number of options."""
         return RankedOptions(list(map(_ranked_question, samples)))
 
     def random_answer(self, example: Example, rng: random.Random, box_format: BoxFormat) -> str:
-        """Each option with a chance of one half, one at the least."""
+        """Return each option with a chance of one half, and at least one."""
         options = options_of(example)
         labels = letters(len(options))
         picked = [label for label in labels if rng.random() < 0.5]
@@ -318,9 +321,9 @@ CHOICE_TASKS: tuple[type[OptionsTask], ...] = (Action, Process, Location, State,
 
 
 class AnsweredQuestion(NamedTuple):
-    """The contribution of one sample: of each option (O,) 1 where it is right, and what it is ranked by.
+    """The contribution of one sample: for each option (O,) 1 if it is right, and its rank value.
 
-    Ranks are 0 where nothing was answered; `row` are the sums that plain means are made of.
+    Rank values are 0 without an answer; `row` has the sums for plain means.
     """
 
     correct: Floats
@@ -346,7 +349,7 @@ class RankedOptions(SampleStatistics):
         return RankedOptions([self._questions[at] for at in samples])
 
     def scores(self) -> dict[str, Floats]:
-        """Exact match and F1 of the options named, by either reading; 0 without an answer."""
+        """Return exact match and F1 of the named options, by either reading; 0 without an answer."""
         return self._means.scores()
 
     def figures(self, weights: Floats) -> Figures:
@@ -378,7 +381,7 @@ class RankedOptions(SampleStatistics):
         }
 
     def _average_precision(self, weights: Floats) -> Floats:
-        """(D,) of each draw, for (D, S) weights; 0 where a draw has nothing right."""
+        """Return (D,) the average precision of each draw, for (D, S) weights; 0 if a draw has no right option."""
         correct = np.concatenate([question.correct for question in self._questions])
         ranks = np.concatenate([question.ranks for question in self._questions])
         question_of_option = np.repeat(np.arange(self.size), [len(question.correct) for question in self._questions])

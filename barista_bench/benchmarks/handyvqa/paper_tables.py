@@ -1,8 +1,8 @@
-"""The paper's tables and figures: of scored runs (accuracy by question type, segmentation, number of frames), and of a
-set of questions (sizes of questions, how annotated regions move).
+"""The paper's tables and figures, from scored runs and from a set of questions.
 
-A model's runs with other settings (frames, resolution, mode of segmentation) are rows of their own. Intervals are those
-of every figure (`core.resampling`), all question types drawn together.
+Runs give accuracy by question type, segmentation, and number of frames. Sets give sizes of questions, and the motion of
+annotated regions. A model's runs with other settings (frames, resolution, mode of segmentation) are separate rows.
+Intervals are computed as for every score (`core.resampling`), with all question types drawn together.
 """
 
 from __future__ import annotations
@@ -51,13 +51,13 @@ class ScoredTask:
 
     @property
     def frames(self) -> int:
-        """Frames of an example, at the most; 0 where it is not known what was shown."""
+        """The largest number of frames per example; 0 if the shown frames are unknown."""
         counts = [sample.example.metadata.get("n_frames") for run in self.samples.runs for sample in run]
         return max((count for count in counts if isinstance(count, int)), default=0)
 
     @property
     def settings(self) -> str:
-        """The number of frames shown, and the options that were not left at their default."""
+        """Return the number of shown frames, and the options with other values than the default."""
         settings = [f"{self.frames} frames"] if self.frames else []
         for name, value in self.samples.task.chosen.items():
             if value != self.samples.task.options[name].default:
@@ -65,7 +65,7 @@ class ScoredTask:
         return ", ".join(settings)
 
     def by_option_count(self) -> dict[int, ScoredTask]:
-        """The samples by the number of options that their questions have, fewest first; only what every run has."""
+        """Return the samples by the number of options of their questions, fewest first; only samples of every run."""
         positions: dict[int, list[list[int]]] = defaultdict(lambda: [[] for _ in self.runs])
         for number, run in enumerate(self.samples.runs):
             for at, sample in enumerate(run):
@@ -78,7 +78,7 @@ class ScoredTask:
 
 
 def mean_figures(tasks: Sequence[ScoredTask]) -> RangedFigures:
-    """The figures that all tasks have, mean over the runs of a task, then over tasks, with their intervals."""
+    """Return the scores common to all tasks, mean over the runs of a task, then over tasks, with their intervals."""
     runs = [run for task in tasks for run in task.runs]
     if not runs or not all(run.units for run in runs):
         return {}
@@ -106,19 +106,19 @@ class _TableRow:
         return self.tasks[task].figures.get(figure) if task in self.tasks else None
 
     def point(self, task: str, figure: str) -> float | None:
-        """A figure without its interval."""
+        """Return a score without its interval."""
         value = self.figure(task, figure)
         return value.value if isinstance(value, Ranged) else value
 
     @cached_property
     def averages(self) -> RangedFigures:
-        """Means over the five categories with one right option, where all were run."""
+        """Return means over the five categories with one right option, if all were run."""
         present = [self.tasks[name] for name in SINGLE if name in self.tasks]
         return mean_figures(present) if len(present) == len(SINGLE) else {}
 
 
 def paper_tables(samples: Sequence[ModelSamples]) -> list[Table]:
-    """The tables and figures that these samples can fill."""
+    """Return the tables and figures for which there are samples."""
     tasks = list(map(ScoredTask.of, samples))
     choice = _rows(task for task in tasks if task.samples.task.name in MCQ_CATEGORIES)
     masks = _rows(task for task in tasks if task.samples.task.name in RVOS_CATEGORIES)
@@ -153,7 +153,7 @@ _CHOICE_TABLES = (
 
 
 def _rows(tasks: Iterable[ScoredTask]) -> list[_TableRow]:
-    """A row for each model and settings; of several runs alike the first."""
+    """Return a row for each model and settings; of several equal runs the first."""
     rows: dict[tuple[str, str], _TableRow] = {}
     for task in tasks:
         key = task.samples.model, task.settings
@@ -179,7 +179,7 @@ def _choice_table(rows: list[_TableRow], title: str, figures: tuple[str, str, st
 
 
 def _option_tables(rows: list[_TableRow]) -> list[Table]:
-    """Scores by number of options, where questions differ in it."""
+    """Return scores by number of options, if questions differ in it."""
     tables = []
     for name in MCQ_CATEGORIES:
         figure, chance, measure = "accuracy_counted", "chance_level", "Accuracy"
@@ -200,7 +200,7 @@ def _option_tables(rows: list[_TableRow]) -> list[Table]:
 
 
 def _frame_charts(rows: list[_TableRow]) -> list[Table]:
-    """Figures 3 and 4: scores against the frames shown, a line for each model; where frames differ."""
+    """Return figures 3 and 4: scores by shown frames, a line for each model; only if frames differ."""
     charts = []
     wordings = (
         ("Figure 3: average accuracy except Objects", "accuracy", SINGLE),
@@ -235,7 +235,7 @@ Examples = Mapping[str, Sequence[Example]]
 
 
 def set_tables(examples: Examples) -> list[Table]:
-    """Tables 2 and 3, each where there are examples for it."""
+    """Return tables 2 and 3, each if there are examples for it."""
     return [table for table in (_questions_table(examples), _regions_table(examples)) if table.rows]
 
 
@@ -266,7 +266,7 @@ def _regions_table(examples: Examples) -> Table:
 
 
 def region_move(first: Rle, second: Rle) -> tuple[float, float] | None:
-    """Pixels that the centroid moves from one mask to another of the same size, and their IoU; None if one is empty."""
+    """Return the pixels that the centroid moves between two masks of one size, and their IoU; None if one is empty."""
     pixel_sets = [np.argwhere(decode_mask(mask)) for mask in (first, second)]
     if not all(map(len, pixel_sets)):
         return None

@@ -1,11 +1,11 @@
-"""Recorded outputs of other harnesses, read from records that hold a model's answer beside the question.
+"""Reads recorded outputs of other harnesses, from records that contain a model's answer beside the question.
 
-`handyvqa` reads the public result files: `inference.output` is what a model wrote; `inference.inferred_scores` (or
-`inferred_scores`), one number an option, what a dual encoder scored. As in the released script, scores go first for
-objects and are never looked at for the questions with one right option.
+`handyvqa` reads the public result files: `inference.output` is the model's text; `inference.inferred_scores` (or
+`inferred_scores`), one number per option, are a dual encoder's scores. As in the released script, scores take
+precedence for objects and are ignored for the questions with one right option.
 
-`handyvqa_rvos` reads masks. The annotated frames of its records are named by number. The masks stand in the record,
-`"inference": {"masks": [{"frame": 37, "rle": {"size": [height, width], "counts": "..."}}]}`, or as pictures in
+`handyvqa_rvos` reads masks. The annotated frames of its records are identified by number. The masks are in the record,
+`"inference": {"masks": [{"frame": 37, "rle": {"size": [height, width], "counts": "..."}}]}`, or are pictures in
 `<id>/<frame>.png` or `<category>/<id>/<frame>.png`, where every pixel that is not 0 is foreground. `frame` is the
 annotated frame's number.
 
@@ -93,10 +93,10 @@ class SegmentedRecord(ItemRecord, frozen=True, kw_only=True):
 
 
 def read_outputs(path: Path) -> list[RecordedAnswers]:
-    """The answers of one model by category, in canonical order. `path`: see `release.read_records`.
+    """Return the answers of one model by category, in canonical order. `path`: see `release.read_records`.
 
-    The model is called after the file or folder, which the public files do not name. A record that cannot be used costs
-    itself, and is named in `problems`. Raises DataError where none can be used.
+    The model gets the name of the file or folder, since the public files name no model. An unusable record is skipped,
+    and named in `problems`. Raises DataError if no record can be used.
     """
 
     def answer_of(
@@ -111,9 +111,9 @@ def read_outputs(path: Path) -> list[RecordedAnswers]:
 
 
 def read_mask_outputs(path: Path) -> list[RecordedAnswers]:
-    """The masks of one segmenter by category, in canonical order.
+    """Return the masks of one segmenter by category, in canonical order.
 
-    As in `read_outputs`; a damaged picture costs its sample, which then says so.
+    Works as `read_outputs`; a damaged picture loses its sample, which then names the fault.
     """
     folder = path if path.is_dir() else path.parent
 
@@ -189,7 +189,7 @@ def _choice_answer(record: RecordInFile[AnsweredRecord]) -> RecordedAnswer:
 
 
 def _masks(record: RecordInFile[SegmentedRecord], question: HandyvqaQuestion, folder: Path) -> list[FrameMask]:
-    """Masks by frame number, of the record or of its folder of pictures. Raises DataError where there is neither."""
+    """Return masks by frame number, from the record or its folder of pictures. Raises DataError if both are missing."""
     inference = record.content.inference
     if inference is not None and inference.masks is not None:
         return [FrameMask(each.frame, Rle(counts=each.rle.counts, size=each.rle.size)) for each in inference.masks]
@@ -204,9 +204,9 @@ def _masks(record: RecordInFile[SegmentedRecord], question: HandyvqaQuestion, fo
 
 
 def read_png(path: Path) -> Rle:
-    """A mask out of a picture: a pixel is foreground where any channel but alpha, or the palette's index, is not 0.
+    """Read a mask from a picture: a pixel is foreground if any channel but alpha, or the palette's index, is not 0.
 
-    Raises DataError where it is not a PNG, damaged, or too large.
+    Raises DataError if the file is not a PNG, damaged, or too large.
     """
     remedy = "Remedy: write it again"
     try:

@@ -1,9 +1,9 @@
-"""The HanDyVQA release: files of records, typed, checked into questions, and where their clips lie.
+"""The HanDyVQA release: files of records, typed, checked into questions, and the places of their clips.
 
-The benchmark's public repository holds one JSON file an item, `<category>/<category>_0007.json`, with the keys
-`question`, `options`, `correct_idx` (from 0) and, where a model has answered, `inference`. Its annotation files are not
-public. So that everything has one form, the layout read here takes those files as they are, adds optional keys to them
-(docs/handyvqa.md), and also takes many records in one file. A bad record costs that record, and is reported by name.
+The benchmark's public repository holds one JSON file per item, `<category>/<category>_0007.json`, with the keys
+`question`, `options`, `correct_idx` (from 0) and, if a model has answered, `inference`. Its annotation files are not
+public. To have one form, the layout read here accepts these files unchanged, adds optional keys (docs/handyvqa.md), and
+also accepts many records in one file. A bad record loses only that record, and is reported by name.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ Second = Annotated[float, Meta(ge=0, le=10**7)]
 
 
 class ClipRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A clip: of a video, what lies within 2.5 s of `centre_seconds`, or all of a video or a folder of frames.
+    """A clip: the part of a video within 2.5 s of `centre_seconds`, or a complete video or folder of frames.
 
-    `fps` is for a folder of which `centre_seconds` picks a part.
+    `fps` is for a folder from which `centre_seconds` selects a part.
     """
 
     video: Text | None = None
@@ -91,9 +91,9 @@ class AnnotatedRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ItemRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """One question. Other keys than these are left alone: the public files hold a model's output too."""
+    """One question. Other keys are ignored: the public files also contain a model's output."""
 
-    # The released script scores records whatever their texts and right options; two public ones have a blank option.
+    # The released script scores records with any texts and right options; two public records have a blank option.
     question: Line | None = None
     options: Annotated[list[Line], Meta(min_length=1, max_length=MAX_OPTIONS)]
     correct_idx: Annotated[list[AnyIndex], Meta(max_length=MAX_OPTIONS)]
@@ -110,9 +110,9 @@ RecordT_co = TypeVar("RecordT_co", bound=ItemRecord, covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class RecordInFile(Generic[RecordT_co]):
-    """One record and where it stands: `file` relative to the folder read, `key` in it, `row` from 0.
+    """One record and its place: `file` relative to the folder read, `key` in it, `row` from 0.
 
-    `is_released`: it holds a model's output, as every public file of the benchmark does and no user's own question.
+    `is_released`: it contains a model's output, like every public file of the benchmark and no question of a user.
     """
 
     item_id: str
@@ -134,9 +134,9 @@ class QuestionClip:
 
     Args:
         video: file or folder of frames below the media's root, parts joined by "/"; it is the example's video id.
-        is_folder: whether it is a folder of frames.
-        centre_s: seconds in the video around which the clip lies; None for all of it.
-        fps: frames a second of a folder, where it is known.
+        is_folder: True for a folder of frames.
+        centre_s: second in the video at the centre of the clip; None for the complete video.
+        fps: frames per second of a folder, if known.
     """
 
     video: str
@@ -146,7 +146,7 @@ class QuestionClip:
 
     @classmethod
     def default_of(cls, item_id: str) -> QuestionClip:
-        """The default clip of a record without one: its own folder of frames."""
+        """Return the default clip of a record without one: the folder of frames with its id."""
         return cls(f"{item_id}_frames", True)
 
 
@@ -164,7 +164,7 @@ MULTIPLE = frozenset({"objects", "rvos_objects"})
 
 @dataclass(frozen=True, slots=True)
 class AnnotatedFrame:
-    """One frame with the region that answers the question: the union of the right options' masks."""
+    """One frame with the region of the right answer: the union of the right options' masks."""
 
     moment: AnnotatedMoment
     mask: Rle
@@ -173,7 +173,7 @@ class AnnotatedFrame:
 
 @dataclass(frozen=True, slots=True)
 class HandyvqaQuestion:
-    """One checked record; `correct` are indices of `options`, ascending: those that count as right, maybe none."""
+    """One checked record; `correct` are indices of `options`, ascending, that count as right, possibly none."""
 
     item_id: str
     category: str
@@ -196,12 +196,12 @@ class HandyvqaRelease(AnnotationRelease):
 
     @property
     def counts(self) -> dict[str, int]:
-        """Questions by category, of those that have any."""
+        """Questions by category, for categories with questions."""
         return {category: len(questions) for category, questions in self.questions.items() if questions}
 
 
 def open_release(root: Path, videos: Path | None = None) -> HandyvqaRelease:
-    """Read a folder of records, or one file of them (see `read_records`). Raises DataError where none can be used."""
+    """Read a folder of records, or one file of them (see `read_records`). Raises DataError if none can be used."""
     records, problems = read_records(root, ItemRecord)
     questions = checked_questions(records, problems)
     if not questions:
@@ -212,7 +212,7 @@ def open_release(root: Path, videos: Path | None = None) -> HandyvqaRelease:
 
 @dataclass(frozen=True, slots=True)
 class _RecordFile:
-    """One file; `category` is None where each record says its own."""
+    """One file; `category` is None if each record names its category."""
 
     path: Path
     name: str
@@ -221,10 +221,11 @@ class _RecordFile:
 
 
 def read_records(root: Path, record_type: type[RecordT]) -> tuple[list[RecordInFile[RecordT]], list[Problem]]:
-    """All records below a folder, or of one file, by category and id; what cannot be read costs one record.
+    """Return all records below a folder, or of one file, by category and id; an unreadable record loses only itself.
 
-    Below a folder count `<category>/*.json` (a record each), `<category>.json` (a list), `<category>.jsonl`, and other
-    `*.jsonl` whose records name their `category`. Raises DataError where there is nothing of that kind, or too much.
+    Below a folder these files count: `<category>/*.json` (a record each), `<category>.json` (a list),
+    `<category>.jsonl`, and other `*.jsonl` whose records name their `category`. Raises DataError if there is no such
+    file, or too much data.
     """
     by_id: dict[tuple[str, str], RecordInFile[RecordT]] = {}
     problems: list[Problem] = []
@@ -269,7 +270,7 @@ def _record_files(root: Path) -> list[_RecordFile]:
 
 
 def _read_record(file: _RecordFile, record_type: type[RecordT], placed: PlacedRecord) -> RecordInFile[RecordT]:
-    """The record of a value. Raises RecordError."""
+    """Return the record of a value. Raises RecordError."""
     content = typed(placed.value, record_type)
     category = file.category if content.category is None else content.category
     if category not in CATEGORIES or file.category not in (category, None):
@@ -284,7 +285,7 @@ def _read_record(file: _RecordFile, record_type: type[RecordT], placed: PlacedRe
 
 
 def checked_questions(records: Sequence[RecordInFile[ItemRecord]], problems: list[Problem]) -> list[HandyvqaQuestion]:
-    """The questions of those records that can be used; what is wrong with the others is added to `problems`."""
+    """Return the questions of usable records; faults of the others are added to `problems`."""
     questions = []
     for record in records:
         log = ProblemLog(record.file)
@@ -298,7 +299,7 @@ def checked_questions(records: Sequence[RecordInFile[ItemRecord]], problems: lis
 
 
 def _checked_question(record: RecordInFile[ItemRecord], log: ProblemLog) -> HandyvqaQuestion:
-    """The question of a record, checked for what typed decoding cannot see. Raises RecordError."""
+    """Return the question of a record, with checks beyond typed decoding. Raises RecordError."""
     content, has_masks = record.content, record.category in RVOS_CATEGORIES
     for key, what, remedy in chain(_odd_texts(content, has_masks), _odd_indices(content, record.category, has_masks)):
         log.warning(field_path(record.key, key), f"{what}; {record.item_id} is kept", remedy)
@@ -320,7 +321,7 @@ def _checked_question(record: RecordInFile[ItemRecord], log: ProblemLog) -> Hand
 
 
 def _odd_texts(content: ItemRecord, has_masks: bool) -> Iterator[tuple[str, str, str]]:
-    """Key, what is odd, and the remedy. Raises RecordError."""
+    """Return key, oddity and remedy. Raises RecordError."""
     texts = [option.strip().casefold() for option in content.options]
     pairs = [("question", (content.question or "").strip()), *((f"options[{i}]", text) for i, text in enumerate(texts))]
     blank_keys = [key for key, text in pairs if not text]
@@ -335,7 +336,7 @@ def _odd_texts(content: ItemRecord, has_masks: bool) -> Iterator[tuple[str, str,
 
 
 def _odd_indices(content: ItemRecord, category: str, has_masks: bool) -> Iterator[tuple[str, str, str]]:
-    """Key, what is odd about the right options, and the remedy: those of masks must be right, others may be odd."""
+    """Return key, oddity of the right options, and remedy: options of masks must be right, others may be odd."""
     faults: list[tuple[str, str]] = []
     indices, count = content.correct_idx, len(content.options)
     out_of_range = [index for index in indices if not 0 <= index < count]
@@ -365,7 +366,7 @@ def _checked_clip(clip: ClipRecord) -> QuestionClip:
         what = f"{name[:100]!r} is not a path below the videos ({wrong})"
         raise RecordError("clip", what, "give a relative path")
     if clip.fps is not None and clip.video is not None:
-        raise RecordError("clip.fps", "a video file has times of its own", "leave fps out")
+        raise RecordError("clip.fps", "a video file contains its times", "leave out fps")
     if clip.frames is not None and clip.centre_seconds is not None and clip.fps is None:
         raise RecordError("clip.fps", "is missing: a folder of frames has no times", "give fps")
     return QuestionClip(name, clip.frames is not None, clip.centre_seconds, clip.fps)

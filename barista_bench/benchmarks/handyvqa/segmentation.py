@@ -1,11 +1,11 @@
-"""HanDyVQA's segmentation: the pixels of the objects, or of the part, that answer a question, on annotated frames.
+"""HanDyVQA's segmentation: the pixels of the objects or the part that answer a question, on annotated frames.
 
-Scored as the paper says (section 4.2): region similarity J and contour accuracy F of DAVIS on each annotated frame,
-mean over all annotated frames of all questions. Several right options of one question are one region, their union. A
-frame without a mask in a readable answer counts as an empty mask; without a readable answer each frame scores 0.
+Scored as in the paper (section 4.2): region similarity J and contour accuracy F of DAVIS on each annotated frame, mean
+over all annotated frames of all questions. Several right options of one question are one region, their union. A frame
+without a mask in a readable answer counts as an empty mask; without a readable answer each frame scores 0.
 
-The paper's three settings are two options. `mode=sequential` (default) shows the whole clip, `mode=frame_wise` the
-annotated frames alone. `truth_options` names the right options to the model instead of asking the question.
+Two options give the paper's three settings. `mode=sequential` (default) shows the complete clip, `mode=frame_wise` only
+the annotated frames. `truth_options` names the right options to the model instead of asking the question.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ PRIOR_EXAMPLES = 200
 
 
 class SegmentationInputs(Inputs):
-    """`frames` are the indices of the annotated frames among the example's; sizes in pixels."""
+    """`frames` are the indices of the annotated frames among the example's frames; sizes in pixels."""
 
     query: str
     frames: Annotated[list[int], msgspec.Meta(min_length=1)]
@@ -117,7 +117,7 @@ class SegmentationTask(HandyvqaTask):
     }
 
     def columns(self, question: HandyvqaQuestion, frames: ClipFrames) -> tuple[Inputs, Target]:
-        """The annotated frames and their masks. Raises DataError where masks and frames differ in size."""
+        """Return the annotated frames and their masks. Raises DataError if masks and frames differ in size."""
         height, width = question.annotated[0].mask.size
         facts = frames.facts
         if (facts.width, facts.height) != (width, height):
@@ -133,7 +133,7 @@ class SegmentationTask(HandyvqaTask):
     def mask_columns(
         question: HandyvqaQuestion, annotated: Sequence[int], indices: Sequence[int]
     ) -> tuple[SegmentationInputs, SegmentationTarget]:
-        """`inputs` and `target`, from the numbers of the annotated frames (in their order) and of those shown."""
+        """Return `inputs` and `target`, from the numbers of annotated frames (in their order) and of shown frames."""
         height, width = question.annotated[0].mask.size
         masks = {indices.index(frame): each.mask for frame, each in zip(annotated, question.annotated, strict=True)}
         phrases = [question.options[index] for index in question.correct]
@@ -143,7 +143,7 @@ class SegmentationTask(HandyvqaTask):
         )
 
     def request_inputs(self, example: Example) -> Fields:
-        """The question for segmenters: `phrases` to look for, `frames` that count among the images they are given."""
+        """Return the question for segmenters: `phrases` to find, `frames` that count among the given images."""
         inputs = SegmentationInputs.of(example)
         return {
             "query": inputs.query,
@@ -172,7 +172,7 @@ class SegmentationTask(HandyvqaTask):
         )
 
     def displayed_images(self, example: Example, images: Sequence[Image.Image]) -> tuple[Image.Image, ...]:
-        """The images that the mode shows, scaled down to the option `max_side`."""
+        """Return the images that the mode shows, scaled down to the option `max_side`."""
         inputs = SegmentationInputs.of(example)
         return super().displayed_images(example, [images[index] for index in self._shown_indices(inputs)])
 
@@ -187,13 +187,13 @@ class SegmentationTask(HandyvqaTask):
         )
 
     def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
-        """The masks of annotated frames, in the size of the annotation: see `kinds/masks.py`."""
+        """Return the masks of annotated frames, in the size of the annotation: see `kinds/masks.py`."""
         question = SegmentationInputs.read(inputs)
         width, height = reduced_size(question.width, question.height, self.max_side)
         return parse_masks(text, self._shown_indices(question), question.frames, [question.size, (height, width)])
 
     def statistics(self, samples: Sequence[Scored]) -> SumStatistics:
-        """Means of J and F over annotated frames, and the fractions of questions and frames that have an answer."""
+        """Return means of J and F over annotated frames, and the fractions of answered questions and frames."""
         names = {name: name for name in ("J", "F", "J_and_F")}
         return SumStatistics(list(map(_sample_sums, samples)), _figures, sample_scores=names, tables=_counts)
 
@@ -204,7 +204,7 @@ class SegmentationTask(HandyvqaTask):
         )
 
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
-        """A failure for each annotated frame that is not found."""
+        """Return a failure for each annotated frame that is not found."""
         for _, score, has_mask in scored_frames(example, prediction):
             if score.j <= FOUND_J:
                 wrong: FailureKind = "loose_mask" if score.j > 0 else "hallucinated"
@@ -220,24 +220,24 @@ class SegmentationTask(HandyvqaTask):
         return self._answer_text(example, true_masks(example))
 
     def random_answer(self, example: Example, rng: random.Random, box_format: BoxFormat) -> str:
-        """A rectangle anywhere on each annotated frame."""
+        """Return a random rectangle on each annotated frame."""
         inputs = SegmentationInputs.of(example)
         return self._answer_text(example, [FrameMask(at, random_box_mask(rng, inputs.size)) for at in inputs.frames])
 
     def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
-        """The median box of the masks in some other videos, on every annotated frame; the middle without any."""
+        """Return the median box of masks in some other videos, on every annotated frame; without any, the centre."""
         step = max(1, len(others) // PRIOR_EXAMPLES)
         return self._box_answer(example, usual_box(mask for other in others[::step] for _, mask in true_masks(other)))
 
     def centre_answer(self, example: Example, box_format: BoxFormat) -> str:
-        """The middle of each annotated frame, half as wide and as high."""
+        """Return the middle of each annotated frame, half as wide and as high."""
         return self._box_answer(example, CENTRE_FRACTIONS)
 
     def answer_schema(self, example: Example) -> Fields | None:
         return masks_schema(len(self._shown_indices(SegmentationInputs.of(example))))
 
     def overlays(self, example: Example, prediction: Prediction | None) -> tuple[Overlay, ...]:
-        """True and answered masks, in their tight boxes."""
+        """Return true and answered masks, in their tight boxes."""
         inputs = SegmentationInputs.of(example)
         scale = reduced_size(inputs.width, inputs.height, self.max_side)[0] / inputs.width
         shown_indices, overlays = self._shown_indices(inputs), []
@@ -257,7 +257,7 @@ class SegmentationTask(HandyvqaTask):
         return write_masks([FrameMask(shown_indices.index(index), mask) for index, mask in masks])
 
     def _box_answer(self, example: Example, relative: Sequence[float]) -> str:
-        """One box [x0, y0, x1, y1], in fractions of the frame, on every annotated frame."""
+        """Return one box [x0, y0, x1, y1], in fractions of the frame, on every annotated frame."""
         inputs = SegmentationInputs.of(example)
         mask = fraction_box_mask(relative, inputs.size)
         return self._answer_text(example, [FrameMask(index, mask) for index in inputs.frames])
@@ -268,11 +268,11 @@ class SegmentationTask(HandyvqaTask):
         return [SegmentationInputs.of(example).query]
 
     def _shown_indices(self, inputs: SegmentationInputs) -> list[int]:
-        """The index among the example's frames of each image that is shown."""
+        """Return the index among the example's frames of each shown image."""
         return inputs.frames if self.chosen["mode"] == "frame_wise" else list(range(inputs.frame_count))
 
     def _annotated_images(self, inputs: SegmentationInputs) -> list[int]:
-        """The positions of the annotated images among those shown."""
+        """Return the positions of the annotated images among the shown images."""
         return list(map(self._shown_indices(inputs).index, inputs.frames))
 
 
@@ -284,7 +284,7 @@ class RvosObjects(SegmentationTask):
 
 
 class RvosParts(SegmentationTask):
-    """The part of an object that is concerned."""
+    """The affected part of an object."""
 
     name = upstream_name = "rvos_parts"
     row_note = "frames of a clip, a question, and the masks of the part that answers it on annotated frames"
@@ -294,7 +294,7 @@ MASK_TASKS: tuple[type[SegmentationTask], ...] = (RvosObjects, RvosParts)
 
 
 def true_masks(example: Example) -> list[FrameMask]:
-    """An example's true masks. Raises DataError for one of another frame or size: a dataset may come from anywhere."""
+    """Return an example's true masks. Raises DataError for another frame or size: a dataset may come from anywhere."""
     inputs, masks = SegmentationInputs.of(example), frame_masks(SegmentationTarget.of(example).masks)
     for frame, mask in masks:
         if frame not in inputs.frames or mask.size != inputs.size:
@@ -304,7 +304,7 @@ def true_masks(example: Example) -> list[FrameMask]:
 
 
 def scored_frames(example: Example, prediction: Prediction | None) -> list[tuple[int, MaskScore, bool]]:
-    """(index among the example's frames, J and F, whether the answer's mask has a pixel) of each annotated frame."""
+    """Return (frame index, J and F, True if the answer's mask has a pixel) of each annotated frame."""
     reference, answer_masks = true_masks(example), answered_masks(prediction)
     scores = []
     for index, true in reference:

@@ -1,1 +1,1 @@
-"""Kinds of task: what tasks of one kind of answer share, whatever they ask."""
+"""Kinds of task: the common parts of tasks with one kind of answer, for any question."""

@@ -1,8 +1,8 @@
-"""Boxes in prompts and answers: asked for, read within bounds, made up for baselines, and what is wrong with them.
+"""Boxes in prompts and answers: their formats, reading within bounds, baselines, and failures.
 
-Kinds of failure start from the matching of the task's own score, and only name what that leaves over. Leftovers of
-reference and answer are paired by what they have in common, the closest first; what finds no partner is missed or
-hallucinated. A schema bounds coordinates by what any box format can need for its frame.
+Kinds of failure start from the matching of the task's score, and only name its leftovers. Leftovers of reference and
+answer are paired by similarity, the closest first; a leftover without a partner is missed or hallucinated. A schema
+bounds coordinates by the range of any box format for its frame.
 """
 
 from __future__ import annotations
@@ -40,44 +40,44 @@ LARGEST_SINGLE = 3e38
 
 
 class FrameSize(Inputs):
-    """The size in pixels of the frame that an example is about."""
+    """The size in pixels of the example's frame."""
 
     frame_width: int
     frame_height: int
 
 
 def frame_size(inputs: Fields) -> tuple[int, int]:
-    """(width, height) in pixels of the frame that an example is about."""
+    """Return (width, height) in pixels of the example's frame."""
     size = FrameSize.read(inputs)
     return size.frame_width, size.frame_height
 
 
 def read_pixels(numbers: Sequence[float], inputs: Fields, box_format: BoxFormat) -> list[float]:
-    """Four numbers in the model's format as [x0, y0, x1, y1] in pixels."""
+    """Return four numbers in the model's format as [x0, y0, x1, y1] in pixels."""
     return list(read_box(numbers, box_format, *frame_size(inputs)))
 
 
 def grid_to_pixels(grid_box: Sequence[float], inputs: Fields, scale: int = GRID) -> list[float]:
-    """A box on the release's grid of 0..scale as [x0, y0, x1, y1] in pixels."""
+    """Return a box on the release's grid of 0..scale as [x0, y0, x1, y1] in pixels."""
     return list(from_grid(grid_box, *frame_size(inputs), scale))
 
 
 def pixels_to_grid(box: Sequence[float], inputs: Fields) -> list[int]:
-    """A box [x0, y0, x1, y1] in pixels on the release's usual grid, rounded as true boxes are."""
+    """Return a box [x0, y0, x1, y1] in pixels on the release's usual grid, rounded like true boxes."""
     return to_grid(as_xyxy(box), *frame_size(inputs))
 
 
 def reference_scale(target: Fields) -> int:
-    """The number that stands for a whole side of the frame in an example's true boxes."""
+    """Return the number for a full side of the frame in an example's true boxes."""
     scale = target.get("bbox_scale", GRID)
     assert isinstance(scale, int)
     return scale
 
 
 def require_annotated(boxes: BoxesT | None, name: str, example_id: str) -> BoxesT:
-    """A box, or boxes, in pixels as annotated; released files have boxes on the grid alone.
+    """Return a box, or boxes, in pixels as annotated; released files have boxes only on the grid.
 
-    Raises DataError where the example has none.
+    Raises DataError if the example has no such box.
     """
     if boxes is None:
         raise DataError(
@@ -88,7 +88,7 @@ def require_annotated(boxes: BoxesT | None, name: str, example_id: str) -> Boxes
 
 
 def on_usual_grid(box: Sequence[float], scale: int) -> list[float]:
-    """A true box of the grid of 0..scale on the usual grid of 0..1000, as baselines take it.
+    """Return a true box of the grid of 0..scale on the usual grid of 0..1000, as baselines need it.
 
     >>> on_usual_grid([0, 10, 50, 100], 100)
     [0.0, 100.0, 500.0, 1000.0]
@@ -99,16 +99,16 @@ def on_usual_grid(box: Sequence[float], scale: int) -> list[float]:
 def write_grid(
     grid_box: Sequence[float], inputs: Fields, box_format: BoxFormat, scale: int = GRID
 ) -> list[int] | list[float]:
-    """A box on the release's grid of 0..scale as the model would write it."""
+    """Return a box on the release's grid of 0..scale as the model would write it."""
     width, height = frame_size(inputs)
     return write_box(from_grid(grid_box, width, height, scale), box_format, width, height)
 
 
 def box_fields(prompts: PromptTexts, box_format: BoxFormat) -> dict[str, str]:
-    """The fields of a wording that describes boxes in its own words, for models that write them as `box_format` says.
+    """Return the fields of a wording that describes boxes itself, for models that write `box_format`.
 
-    `scale` is the number that a full side maps to; a text `extra.<name>.<order>` fills `{<name>}` in that order. Raises
-    ConfigError where the wording names a scale, and the model writes pixels; or it describes boxes in other orders.
+    `scale` is the number for a full side; a text `extra.<name>.<order>` fills `{<name>}` in that order. Raises
+    ConfigError if the wording names a scale but the model writes pixels, or if it describes boxes in other orders.
     """
     if box_format.scale is None and "{scale}" in prompts.system:
         raise ConfigError(
@@ -132,20 +132,20 @@ BOX_PLACES = frozenset({"format", "box_format", "box_order"})
 
 
 def own_box_places(prompts: PromptTexts) -> set[str]:
-    """The places that `box_fields` fills in a wording that describes boxes in its own words."""
+    """Return the places that `box_fields` fills in a wording that describes boxes itself."""
     names = {name.rpartition(".")[0] for name in prompts.extra if name.rpartition(".")[2] in BOX_ORDERS}
     return names | ({"scale"} if "{scale}" in prompts.system else set())
 
 
 def random_grid_box(rng: random.Random) -> list[float]:
-    """A random box: two different positions on either axis, every pair as likely as any other."""
+    """Return a random box: two different positions on either axis, every pair equally likely."""
     x0, x1 = sorted(rng.sample(range(GRID + 1), 2))
     y0, y1 = sorted(rng.sample(range(GRID + 1), 2))
     return [x0, y0, x1, y1]
 
 
 def box_text(box: Sequence[float]) -> str:
-    """A pixel box for people.
+    """Format a pixel box for people.
 
     >>> box_text([1.0, 2.4, 30.6, 40])
     '[1, 2, 31, 40]'
@@ -154,9 +154,9 @@ def box_text(box: Sequence[float]) -> str:
 
 
 def usual_boxes(answers: Sequence[Boxes]) -> Boxes:
-    """The boxes to expect from several lists: as many as most lists have, each the mean over those lists.
+    """Return the expected boxes of several lists: the most frequent number of boxes, each the mean over those lists.
 
-    Boxes of a list are paired from left to right. At least one list.
+    Boxes of a list are paired from left to right. At least one list is required.
 
     >>> usual_boxes([[[0, 0, 10, 10]], [[20, 0, 30, 20]], [[0, 0, 1, 1], [5, 5, 6, 6]]])
     [[10.0, 0.0, 20.0, 15.0]]
@@ -167,7 +167,7 @@ def usual_boxes(answers: Sequence[Boxes]) -> Boxes:
 
 
 def box_size(box: Box) -> str:
-    """COCO's word for the area of [x0, y0, x1, y1] in pixels.
+    """Return COCO's word for the area of [x0, y0, x1, y1] in pixels.
 
     >>> box_size([40, 0, 71, 31]), box_size([0, 0, 32, 32]), box_size([0, 0, 100, 100])
     ('small', 'medium', 'large')
@@ -179,9 +179,9 @@ def box_size(box: Box) -> str:
 def box_failures(
     reference: Sequence[Box], predicted: Sequence[Box], pairs: Iterable[tuple[int, int]], objects: Sequence[str]
 ) -> list[AnswerFailure]:
-    """Failures of boxes in pixels, given the pairs (reference, answer) of indices that count as right.
+    """Return failures of boxes in pixels, given the pairs (reference, answer) of indices that count as right.
 
-    `objects` are ids of the true boxes' objects; empty, or fewer, where the data do not say.
+    `objects` are ids of the true boxes' objects; empty, or fewer, if the data lack them.
     """
 
     def ids_of(index: int) -> tuple[str, ...]:
@@ -201,7 +201,7 @@ def box_failures(
 def _pair_leftovers(
     missed: list[int], wrong: list[int], reference: Sequence[Box], predicted: Sequence[Box]
 ) -> list[tuple[int, int]]:
-    """Leftovers that overlap by `LOOSE_IOU` or more, the most first; taken out of both lists."""
+    """Pair leftovers that overlap by at least `LOOSE_IOU`, the largest first, and remove them from both lists."""
     overlaps = sorted((-box_iou(reference[i], predicted[j]), i, j) for i in missed for j in wrong)
     pairs = []
     for overlap, i, j in overlaps:
@@ -218,11 +218,11 @@ def box_schema(inputs: Fields) -> Fields:
 
 
 def released_number(value: object, box_format: BoxFormat) -> float:
-    """A number of an answer, or a text that is one; whole unless the model writes fractions.
+    """Return a number of an answer, or a text that is a number; an integer unless the model writes fractions.
 
     Raises:
         TypeError, ValueError: it is not a number.
-        OverflowError: it is none that can be held.
+        OverflowError: it is too large.
     """
     number = float(cast("float", value))
     return number if box_format.scale == 1 and isfinite(number) else round(number)

@@ -1,7 +1,7 @@
-"""Tasks that are answered by boxes on one image: reading, scores, failures, explanations and pictures of all of them.
+"""Tasks that are answered by boxes on one image: reading, scores, failures, explanations and overlays.
 
-An answer is a JSON object `{"bboxes": [[...], ...]}` in the model's box format, perhaps with `scores`, or four numbers
-in a row. Scored by COCO's mean average precision: each example is an image, its `category` the label.
+An answer is a JSON object `{"bboxes": [[...], ...]}` in the model's box format, optionally with `scores`, or four
+numbers in a row. Scored by COCO's mean average precision: each example is an image, its `category` the label.
 """
 
 from __future__ import annotations
@@ -57,12 +57,12 @@ NO_BOXES = ParseError("the answer holds neither a JSON object with bboxes nor fo
 
 
 def read_boxes(text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
-    """A JSON object with a list `bboxes` (else `boxes`), else every run of four numbers in the text.
+    """Read a JSON object with a list `bboxes` (else `boxes`), else every run of four numbers in the text.
 
-    Of the list, entries that are lists of four numbers or more count, by their first four. Numbers are rounded to
-    integers unless the model writes fractions. A list `scores` beside it counts if it has a number from 0 to 1 for
-    every entry. An object that breaks off is read as far as its boxes are complete: its text would give half a number
-    as a whole one.
+    In the list, entries with four numbers or more count, by their first four. Numbers are rounded to integers unless
+    the model writes fractions. A list `scores` beside it counts if it has a number from 0 to 1 for every entry. A
+    truncated object is read up to its last complete box, since its text could turn half a number into a complete
+    number.
     """
     body = unfenced(text)
     decoded, unfinished = json_value(body), 0
@@ -100,7 +100,7 @@ def listed_boxes(answer: Mapping[str, object]) -> list[object] | None:
 
 
 def _confidences(scores: object, count: int) -> list[float] | None:
-    """One number in 0..1 for each of `count` entries, or None."""
+    """Return one number in 0..1 for each of `count` entries, or None."""
     if not isinstance(scores, list) or len(scores) != count:
         return None
     is_usable = all(isinstance(s, int | float) and not isinstance(s, bool) and 0 <= s <= 1 for s in scores)
@@ -112,7 +112,7 @@ SPREAD_ORDERS = 20
 
 
 class AnsweredBoxes(TypedFields):
-    """A prediction: [x0, y0, x1, y1] in pixels, and where given a confidence of each box, 0 to 1."""
+    """A prediction: [x0, y0, x1, y1] in pixels, and optionally a confidence of each box, 0 to 1."""
 
     boxes: list[PixelBox]
     scores: list[float] | None = None
@@ -123,14 +123,14 @@ class AnsweredBoxes(TypedFields):
 
 
 class BoxStatistics(SampleStatistics):
-    """COCO's mean average precision, which is not a function of sums over samples, and figures beside it.
+    """COCO's mean average precision, which is not a function of sums over samples, and further scores.
 
-    All confidences are 1, as released, unless every sample that has boxes has `scores` for them, as only the paper's
-    protocol reads them: those of a detector rank its boxes over all images, while a mixture would rank answers by
-    whether they have any.
+    All confidences are 1, as in the release, unless every sample that has boxes has `scores` for them, which only the
+    paper's protocol reads. A detector's confidences rank its boxes over all images. A mixture would rank answers with
+    confidences against answers without.
 
     Args:
-        answers: (S,) the answered boxes of each sample, each sample one image; None where there is no readable answer.
+        answers: (S,) the answered boxes of each sample, each sample one image; None without a readable answer.
         references: (S,) the true boxes.
     """
 
@@ -143,7 +143,7 @@ class BoxStatistics(SampleStatistics):
 
     @cached_property
     def evaluation(self) -> Evaluated:
-        """The evaluation of all boxes, matched in torchmetrics' single precision."""
+        """Return the evaluation of all boxes, matched in torchmetrics' single precision."""
         has_scores = all("scores" in answer for answer in self._answers if answer and answer["boxes"])
         without_scores = [answer and {"boxes": answer["boxes"], "labels": answer["labels"]} for answer in self._answers]
         return evaluate_images(self._answers if has_scores else without_scores, self._references, rounding="float32")
@@ -153,7 +153,7 @@ class BoxStatistics(SampleStatistics):
         return figures(self.evaluation, None if is_plain else weights)
 
     def scores(self) -> dict[str, Floats]:
-        """Mean over the answered boxes of the best IoU with any true one; 0 without a readable or filled answer."""
+        """Return the mean over answered boxes of the best IoU with a true box; 0 without a readable or full answer."""
         best_ious = [
             [max(box_iou(box, true) for true in reference["boxes"]) for box in answer["boxes"]] if answer else []
             for answer, reference in zip(self._answers, self._references, strict=True)
@@ -181,21 +181,21 @@ class BoxTask(Task):
 
     @abstractmethod
     def subject(self, example: Example) -> str:
-        """The object of the boxes, in words."""
+        """Return the object of the boxes, in words."""
 
     @abstractmethod
     def category(self, example: Example) -> str:
-        """The label by which mean average precision is averaged."""
+        """Return the label for averaging mean average precision."""
 
     @abstractmethod
     def true_boxes(self, example: Example) -> list[PixelBox]:
-        """The true boxes, [x0, y0, x1, y1] in pixels."""
+        """Return the true boxes, [x0, y0, x1, y1] in pixels."""
 
     def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
         return read_boxes(text, inputs, box_format)
 
     def statistics(self, samples: Sequence[Scored]) -> BoxStatistics:
-        """COCO's figures in the order given, in torchmetrics' single precision; see `BoxStatistics`."""
+        """Return COCO's scores in the given order, in torchmetrics' single precision; see `BoxStatistics`."""
         categories = [self.category(sample.example) for sample in samples]
         return BoxStatistics(
             [
@@ -212,13 +212,13 @@ class BoxTask(Task):
         return {"object_size": sorted({box_size(box) for box in self.true_boxes(example)})}
 
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
-        """Failures of the boxes that are not paired at an IoU above 0.5, as in `explain`."""
+        """Return failures of the boxes that are not paired at an IoU above 0.5, as in `explain`."""
         reference, predicted = self.true_boxes(example), answered_boxes(prediction)
         pairs = greedy_pairs([[box_iou(box, true) for box in predicted] for true in reference])
         return box_failures(reference, predicted, pairs, evidence_objects(example))
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
-        """Boxes paired at an IoU above 0.5; the score itself also counts stricter thresholds."""
+        """Explain with boxes paired at an IoU above 0.5; the score itself also uses stricter thresholds."""
         phrase, reference, predicted = self.subject(example), self.true_boxes(example), answered_boxes(prediction)
         ious = [[box_iou(b, box) for b in predicted] for box in reference]
         pairs = dict(greedy_pairs(ious))
@@ -252,7 +252,7 @@ class BoxTask(Task):
         return json.dumps({"bboxes": boxes})
 
     def random_answer(self, example: Example, rng: random.Random, box_format: BoxFormat) -> str:
-        """One box anywhere: most questions are about one object."""
+        """Return one random box: most questions are about one object."""
         return json.dumps({"bboxes": [write_grid(random_grid_box(rng), example.inputs, box_format)]})
 
     def centre_answer(self, example: Example, box_format: BoxFormat) -> str:
@@ -260,5 +260,5 @@ class BoxTask(Task):
 
 
 def answered_boxes(prediction: Prediction | None) -> list[PixelBox]:
-    """The answered boxes, [x0, y0, x1, y1] in pixels; none without a readable answer."""
+    """Return the answered boxes, [x0, y0, x1, y1] in pixels; empty without a readable answer."""
     return AnsweredBoxes.read(prediction.value).boxes if prediction else []

@@ -1,9 +1,9 @@
-"""Tasks whose answer is one or several of lettered choices.
+"""Tasks whose answer is one or several lettered choices.
 
-A task adds how its examples are made, and its prompt: `prompts/<name>.yaml`, which may count `{image}`, and fill in
-`{question}`, `{choices}`, a line each, and `{letters}`. One whose release has other columns, or other rules of reading
-or scoring, overrides `choices`, `correct_choices`, `answered_choices`, `parse` or `statistics`; the rest is made of
-these.
+A task adds the code that makes its examples, and its prompt: `prompts/<name>.yaml`, which may count `{image}`, and fill
+in `{question}`, `{choices}`, one line each, and `{letters}`. If its release has other columns, or other rules of
+reading or scoring, the task overrides `choices`, `correct_choices`, `answered_choices`, `parse` or `statistics`;
+everything else builds on these.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class RightChoice(Target):
 
 
 def shuffled_choices(right: str, distractors: Iterable[str], seed: int) -> tuple[list[LetteredChoice], RightChoice]:
-    """The choices of a question in the order asked, A first, and which of them is right.
+    """Return the choices of a question in the order shown, A first, and the right choice.
 
     >>> shuffled_choices("cup", ["jug", "lid"], seed=1)[1]
     RightChoice(choice_id='C')
@@ -69,7 +69,7 @@ class ChosenLetter(TypedFields):
 
 
 class ChoiceTask(Task):
-    """Questions with choices: by default one of them is right, and accuracy is the score."""
+    """Questions with choices: by default one is right, and accuracy is the score."""
 
     primary: ClassVar[str] = "accuracy"
     primary_note: ClassVar[str] = "Fraction of questions answered with the right letter."
@@ -98,11 +98,11 @@ class ChoiceTask(Task):
         )
 
     def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
-        """The choice that an answer names (`choice_reading.py`); of a model that scores the choices, the best one."""
+        """Return the choice that an answer names (`choice_reading.py`); for a model that scores choices, the best."""
         return read_choice(text, {choice.choice_id: choice.text for choice in ChoiceInputs.read(inputs).choices})
 
     def statistics(self, samples: Sequence[Scored]) -> SampleStatistics:
-        """Accuracy over all samples, an answer that cannot be read being wrong, and coverage."""
+        """Return accuracy over all samples, where an unreadable answer is wrong, and coverage."""
         right = [
             s.prediction is not None and self.answered_choices(s.prediction) == self.correct_choices(s.example)
             for s in samples
@@ -110,7 +110,7 @@ class ChoiceTask(Task):
         return mean_statistics([{"accuracy": float(hit)} for hit in right], [s.prediction is not None for s in samples])
 
     def answer_text(self, labels: Sequence[str], example: Example) -> str:
-        """An answer that names these, as the prompt asks for it."""
+        """Write an answer with these labels, in the prompt's format."""
         return "ANSWER: " + ", ".join(labels)
 
     def reference_answer(self, example: Example, box_format: BoxFormat) -> str:
@@ -120,7 +120,7 @@ class ChoiceTask(Task):
         return self.answer_text([rng.choice(list(self.choices(example)))], example)
 
     def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
-        """The letter that is right most often in other videos, weighed by `prior_weight`; at a tie the first."""
+        """Return the most frequent right letter of other videos, weighted by `prior_weight`; at a tie the first."""
         counts: Counter[str] = Counter()
         for other in others:
             for label in self.correct_choices(other):
@@ -128,11 +128,11 @@ class ChoiceTask(Task):
         return self.answer_text([max(self.choices(example), key=lambda label: counts[label])], example)
 
     def prior_weight(self, example: Example, other: Example, count: int) -> int:
-        """The weight of one of `count` examples of other videos in the prior of an example; here all the same."""
+        """Return the weight of one of `count` examples of other videos in an example's prior; here all are equal."""
         return 1
 
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
-        """Right choices that are not named, and wrong ones; of questions with one right choice the latter alone."""
+        """Return missed right choices, and wrong choices; for questions with one right choice only the latter."""
         right, answered = self.correct_choices(example), self.answered_choices(prediction)
         objects = evidence_objects(example)
         wrong = [AnswerFailure("wrong_option", objects) for label in answered if label not in right]
@@ -140,7 +140,7 @@ class ChoiceTask(Task):
         return wrong or missed if len(right) == 1 else [*missed, *wrong]
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
-        """Right, missed and wrong choices."""
+        """Explain with right, missed and wrong choices."""
         texts, right = self.choices(example), self.correct_choices(example)
         answered = self.answered_choices(prediction) if prediction else ()
         return Explanation.of(
@@ -151,7 +151,7 @@ class ChoiceTask(Task):
 
 
 def read_choice(text: str, choices: Mapping[str, str]) -> Prediction | ParseError:
-    """A `ChosenLetter`: the best-scored choice, else the one that `read_choices` finds."""
+    """Return a `ChosenLetter`: the best-scored choice, else the choice found by `read_choices`."""
     scores = read_scores(text, choices)
     if scores is not None:
         return Prediction(ChosenLetter(max(scores, key=lambda label: scores[label])).write())

@@ -1,17 +1,17 @@
-"""Which of several choices an answer in free text names: the reader of every set whose release fixes no reading.
+"""Finds the choice that a free-text answer names: the reader of every set whose release defines no reading.
 
-An answer is cut into words, signs and marks. Each letter of a choice that stands by itself is held against what comes
-before and after it (`choice_words.py`). It is
+An answer is cut into words, signs and marks. Each separate letter of a choice is classified by the words before and
+after it (`choice_words.py`). It is
 
-* named: `Answer: B`, `I choose B`, `B is correct`, a first or last line that is only `B` or `B. its text`;
+* named: `Answer: B`, `I choose B`, `B is correct`, a first or last line with only `B` or `B. its text`;
 * said: `It is B`;
 * denied: `not B`, `B is wrong`, `rather than B`; or in doubt: `B?`, or a letter with the text of another choice;
 * or only mentioned.
 
-The last choice that is named is the answer, else the one that is said, else the one that a short answer mentions, or
-that an answer begins with, if all others are denied. An answer, or what it names, that is exactly a choice's text is
-that choice. Two choices are none where one is asked for. A letter before a word that is not in the table (`A hand`) is
-none: A and I are words too, and no letter is easier to read than another.
+The last named choice is the answer; else the choice that is said; else the choice that a short answer mentions, or that
+an answer begins with, if all others are denied. If an answer, or the named text, equals a choice's text, it is that
+choice. Two choices are not an answer if one is required. A letter before a word that is not in the table (`A hand`) is
+not a choice: A and I are words too, and all letters are equally easy to read.
 """
 
 from __future__ import annotations
@@ -56,10 +56,9 @@ _CLOSING = re.compile(r"[\s*_.)\]}\"'`$\\]{0,16}(?:</\w{1,20}>|<\|end_of_box\|>|
 
 
 class ChoiceReading(NamedTuple):
-    """The labels that an answer names, in its order, and where in its text it does.
+    """The labels that an answer names, in its order, and their place in its text.
 
-    `start` is the length of the text where it has no place of its own. `content` is the JSON object that holds the
-    answer.
+    `start` is the length of the text if the labels have no place. `content` is the JSON object with the answer.
     """
 
     labels: tuple[str, ...]
@@ -69,7 +68,7 @@ class ChoiceReading(NamedTuple):
 
 
 def read_choices(text: str, choices: Mapping[str, str], *, several: bool = False) -> ChoiceReading | None:
-    """Read an answer to a question with these choices, label to text; None where it names none.
+    """Read an answer to a question with these choices, label to text; None if it names none.
 
     >>> choices = {"A": "right hand", "B": "left hand"}
     >>> read_choices("It cannot be (A). **Answer:** B", choices).labels, read_choices("A hand is seen.", choices)
@@ -90,7 +89,7 @@ def read_choices(text: str, choices: Mapping[str, str], *, several: bool = False
 
 
 def _answers_of(value: Mapping[str, object]) -> Sequence[str]:
-    """The answers in a JSON object, "" for one that is no text; none where no key is a word for an answer."""
+    """Return the answers in a JSON object, "" for a value that is not text; empty if no key is a word for an answer."""
     for role in ("answer", "option"):
         for key, answer in value.items():
             if any(ROLES.get(word) == role for word in (key.casefold(), *key.casefold().split("_"))):
@@ -118,8 +117,8 @@ def _read_text(text: str, choices: Mapping[str, str], *, several: bool) -> Choic
 class _Mention:
     """Labels at the tokens [first, last).
 
-    `start` is the token at which the words that name them begin, where these come before. `is_spread`: what is denied
-    of it is denied of the whole list that it is in. `is_text`: it is a choice's text, without a letter.
+    `start` is the first token of the words that name them, if these come before. `is_spread`: a denial of it applies to
+    its complete list. `is_text`: it is a choice's text, without a letter.
     """
 
     labels: tuple[str, ...]
@@ -157,7 +156,7 @@ class _Answer:
         self.mentions = [self._judged(mention, is_listed=counts[self._form(mention)] > 1) for mention in mentions]
 
     def read(self) -> _Mention | None:
-        """All that the answer names, as one mention."""
+        """Return all labels that the answer names, as one mention."""
         groups = list(self._groups())
         named = [group for group in groups if group.stance is Stance.NAMED]
         judged = [group for group in named if group.start is None]
@@ -174,7 +173,7 @@ class _Answer:
         return None if said else self._only_mentioned([group for group in groups if group.labels])
 
     def _only_mentioned(self, groups: Sequence[_Mention]) -> _Mention | None:
-        """The only choice that is not denied, where an answer begins with it or is short."""
+        """Return the only choice that is not denied, if an answer begins with it or is short."""
         union = _union(groups) if groups else None
         if union is None or (len(union.labels) > 1 and not self.several):
             return None
@@ -188,12 +187,12 @@ class _Answer:
         return union if len(self.words) <= _SHORT and (starts if is_judged else is_free) else None
 
     def _form(self, mention: _Mention) -> tuple[str, str]:
-        """The marks around a letter, which are the same in a list of choices."""
+        """Return the marks around a letter, which are equal throughout a list of choices."""
         before, after = self.words[mention.first - 1], self.words[mention.first + 1]
         return before.text.strip() if before.kind == "mark" else "", after.text.strip() if after.kind == "mark" else ""
 
     def _letter_at(self, at: int) -> _Mention | None:
-        """The letter of a choice that stands by itself, with the text of a choice after it."""
+        """Return the letter of a separate choice, with a choice's text after it."""
         text = self.words[at].text
         written = text.translate(_LATIN) if len(text) == 1 else text
         label = self.names.get(written, self.names.get(written.lower()))
@@ -209,7 +208,7 @@ class _Answer:
         return _Mention((label,), at, own[1], Stance.MENTIONED if has_own else Stance.DENIED)
 
     def _is_apart(self, at: int, label: str) -> bool:
-        """Whether a letter stands by itself, and is no word."""
+        """Return True if a letter is separate, and not a word."""
         token, before, after, second = (self.words[at + step] for step in (0, -1, 1, 2))
         is_small = len(token.text) == 1 and token.text.islower() != label.islower()
         is_dotted = after.text == "." and second.kind == token.kind and second.start == token.end + 1  # `A.M.`, `1.5`
@@ -235,13 +234,13 @@ class _Answer:
         return is_it or is_judged or is_said
 
     def _is_part(self, token: Token, mark: Token, other: Token) -> bool:
-        """Whether a mark joins a letter to something that is no choice, as in `N/A` and `A_1`."""
+        """Return True if a mark joins a letter to something that is not a choice, as in `N/A` and `A_1`."""
         is_joined = max(token.end, other.end) - min(token.start, other.start) == len(token.text) + len(other.text) + 1
         is_other = other.kind in ("word", "number") and not other.role and other.text not in self.names
         return mark.text in ("/", "&", "-", "+", "_") and is_joined and is_other
 
     def _compound_at(self, at: int) -> _Mention | None:
-        """A letter after a word for choices, as in `option_B`, or several in one word, as in `ACD`."""
+        """Return a letter after a word for choices, as in `option_B`, or several in one word, as in `ACD`."""
         text = self.words[at].text
         prefix, _, name = text.rpartition("_")
         if name in self.choices and ROLES.get(prefix.lower().partition("_")[0]) in ("answer", "option"):
@@ -253,7 +252,7 @@ class _Answer:
         return _Mention(tuple(text), at, at + 1) if is_answer else None
 
     def _text_at(self, at: int, mentions: Sequence[_Mention]) -> _Mention | None:
-        """The text of a choice that is a whole line, comes after words that name it, or goes on a list of texts."""
+        """Return the text of a choice that fills a line, follows naming words, or continues a list of texts."""
         found = self._choice_text(at) if self.words[at].kind not in ("line", "mark") else None
         if found is None:
             return None
@@ -266,7 +265,7 @@ class _Answer:
         return _Mention((label,), at, last, is_text=True) if goes_on or is_line or starts_list or is_named else None
 
     def _choice_text(self, at: int) -> tuple[str, int] | None:
-        """The choice whose text stands here, but for marks and an article, and the token after it."""
+        """Return the choice whose text is here, ignoring marks and an article, and the token after it."""
         at = self.words.after_marks(at, MARKS | LINKS | {"."})
         if self.words[at].kind == "line":
             return None
@@ -287,7 +286,7 @@ class _Answer:
         return token.kind == "line" or token.text in _ENDS or token.role in ("because", "but", "and")
 
     def _judged(self, mention: _Mention, *, is_listed: bool) -> _Mention:
-        """A mention with its stance by the words around it."""
+        """Return a mention with its stance by the words around it."""
         if mention.stance is Stance.DENIED:
             return mention
         stance, start = self.words.lead(mention.first)
@@ -308,7 +307,7 @@ class _Answer:
         return replace(mention, stance=stance, start=start)
 
     def _groups(self) -> Iterator[_Mention]:
-        """Choices that stand in one list, as one mention without those that are denied."""
+        """Merge choices in one list into one mention, without denied choices."""
         group: list[_Mention] = []
         for mention in self.mentions:
             if group and not self._joins(group[-1], mention):
@@ -325,7 +324,7 @@ class _Answer:
 
 
 def _bare(choice: str) -> str:
-    """A choice's text without its article, in small letters."""
+    """Return a choice's text without its article, in lower case."""
     text = lowered(plain(choice)).strip(" .\n")
     article = _ARTICLE.match(text)
     return text[article.end() :] if article else text

@@ -1,4 +1,4 @@
-"""An answer in words, signs and marks, and what those around a choice say of it, by the table `choice_words.yaml`."""
+"""Splits an answer into words, signs and marks, and finds its stance on a choice by the table `choice_words.yaml`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _STRUCK = re.compile(r"~~[^~\n]{1,200}~~")
 
 
 class Token(NamedTuple):
-    """A word, a sign of a script without blanks, a number, the end of a line, a mark, or an odd label, and its role."""
+    """A word, a sign of a script without blanks, a number, a line end, a mark, or an unusual label, and its role."""
 
     text: str
     start: int
@@ -51,7 +51,7 @@ NOTHING: Final = Token("", 0, 0, "line", "")
 
 
 class Stance(IntEnum):
-    """What an answer says of a choice."""
+    """The stance of an answer on a choice."""
 
     DENIED = 0
     MENTIONED = 1
@@ -60,7 +60,7 @@ class Stance(IntEnum):
 
 
 def plain(text: str) -> str:
-    """The text with plain forms of its signs and without what is struck out, each in its place."""
+    """Return the text with plain forms of its signs and without struck-out parts, with the same positions."""
     if not text.isascii():
         forms = (form if len(form := normalize("NFKC", sign)) == 1 else sign for sign in text)
         text = "".join(forms).translate(_PLAIN)
@@ -68,7 +68,7 @@ def plain(text: str) -> str:
 
 
 def lowered(text: str) -> str:
-    """The text in small letters, each in its place."""
+    """Return the text in lower case, with the same positions."""
     if text.isascii():
         return text.lower()
     return "".join(low if len(low := sign.lower()) == 1 else sign for sign in text)
@@ -81,7 +81,7 @@ def first_token(text: str, start: int = 0) -> str:
 
 @lru_cache(64)
 def _tokens_with(labels: tuple[str, ...]) -> re.Pattern[str]:
-    """The pattern of tokens, where labels such as `option-1` are one."""
+    """Return the pattern of tokens, where labels such as `option-1` are one token."""
     odd = [re.escape(label) for label in labels if not re.fullmatch(rf"{_WORD}|\d+", label)]
     return re.compile(rf"(?P<label>(?<!\w)(?:{'|'.join(odd)})(?!\w))|{_PATTERN}", re.IGNORECASE) if odd else _TOKENS
 
@@ -93,7 +93,7 @@ def _token(match: re.Match[str]) -> Token:
 
 
 class Words:
-    """The tokens of a plain text; `covered` are those of choices found so far, which the caller adds."""
+    """The tokens of a plain text; `covered` are the tokens of choices found so far, added by the caller."""
 
     def __init__(self, text: str, labels: tuple[str, ...]) -> None:
         self.tokens = [_token(match) for match in _tokens_with(labels).finditer(text)]
@@ -106,11 +106,11 @@ class Words:
         return self.tokens[at] if 0 <= at < len(self.tokens) else NOTHING
 
     def after_marks(self, at: int, marks: Collection[str] = MARKS) -> int:
-        """The first token from here that is none of these marks, of which a few are passed."""
+        """Return the first token from here that is none of these marks; only a few marks are skipped."""
         return next((place for place in range(at, at + _REACH) if self[place].text not in marks), at + _REACH)
 
     def line_start(self, at: int) -> int | None:
-        """The first token of the line, where only a few bullets and marks stand before this one."""
+        """Return the first token of the line if only a few bullets and marks precede this token."""
         for _ in range(_REACH):
             if self[at - 1].kind == "line":
                 return at
@@ -121,17 +121,17 @@ class Words:
         return None
 
     def sentence_start(self, at: int) -> int | None:
-        """The first token of a sentence, where only marks stand before this one, and no choice ends the one before."""
+        """Return the first token of a sentence if only marks precede this, and no choice ends the previous sentence."""
         while self[at - 1].text and self[at - 1].text in OPEN:
             at -= 1
         return at if self[at - 1].text in STOPS and self[at - 1].text and at - 2 not in self.covered else None
 
     def ends_line(self, at: int) -> bool:
-        """Whether only marks come here before the line ends."""
+        """Return True if only marks come before the end of the line."""
         return self[self.after_marks(at, MARKS | {".", ",", "!"})].kind == "line"
 
     def is_between(self, start: int, stop: int) -> bool:
-        """Whether only what stands between the choices of a list is here: marks, `and`, ends and numbers of lines."""
+        """Return True if only separators of a list are here: marks, `and`, ends and numbers of lines."""
         for at in range(start, stop):
             token, before, after = self[at], self[at - 1], self[at + 1]
             is_number = token.kind == "number" and before.kind == "line"
@@ -141,7 +141,7 @@ class Words:
         return True
 
     def lead(self, at: int) -> tuple[Stance, int | None]:
-        """What is said before a token, and the token at which the words that name it begin."""
+        """Return the stance before a token, and the first token of the words that name it."""
         is_linked = is_said = is_cut = False
         for place in range(at - 1, max(-1, at - 1 - _REACH), -1):
             token = self[place]
@@ -164,7 +164,7 @@ class Words:
         return (Stance.SAID if is_said else Stance.MENTIONED), None
 
     def _is_negated(self, at: int) -> bool:
-        """Whether a word such as `answer` or `choose` is denied: `not the answer`, `would not choose`."""
+        """Return True if a word such as `answer` or `choose` is denied: `not the answer`, `would not choose`."""
         for place in range(at - 1, max(-1, at - 5), -1):
             token = self[place]
             if token.role == "no" or (token.role not in ("filler", "yes", "be", "option") and token.text not in MARKS):
@@ -172,7 +172,7 @@ class Words:
         return False
 
     def _lead_start(self, at: int) -> int:
-        """The first of the words that name a choice: `So the final answer`."""
+        """Return the first of the words that name a choice: `So the final answer`."""
         roles = ("filler", "yes", "so", "option", "answer", "be")
         for place in range(at - 1, max(-1, at - 1 - _REACH), -1):
             if self[place].role not in roles and self[place].text not in MARKS | LINKS:
@@ -181,7 +181,7 @@ class Words:
         return at
 
     def verdict(self, at: int) -> tuple[Stance, bool]:
-        """What is said from a token on of the choice before it, and whether it is said of several."""
+        """Return the stance, from a token on, on the choice before it, and True if it covers several choices."""
         unknown = 0
         is_linked = is_plural = False
         for place in range(at, at + _REACH):
@@ -208,18 +208,18 @@ class Words:
         return Stance.MENTIONED, False
 
     def is_verdict(self, at: int) -> bool:
-        """Whether a word such as `right` is said of the choice before it, and not of a thing (`the right hand`)."""
+        """Return True if a word such as `right` judges the choice before it, and not a thing (`the right hand`)."""
         token = self[self.after_marks(at + 1, CLOSE)]
         is_end = token.kind in ("line", "sign") or token.text in STOPS | LINKS | {",", "(", "one"}
         return is_end or token.role in ("answer", "option", "because", "but", "so", "and", "be", "fits", "yes")
 
     def _is_short_verdict(self, at: int) -> bool:
-        """Whether a sentence is one word that judges a choice: `A. Wrong. B. Right.`"""
+        """Return True if a sentence is one word that judges a choice: `A. Wrong. B. Right.`"""
         after = self[at + 1]
         return self[at].role in ("yes", "no") and (after.kind == "line" or after.text in STOPS | LINKS | {","})
 
     def _is_about_next(self, at: int) -> bool:
-        """Whether what denies is said of the next choice: `B, not A`; or denies nothing: `no doubt`."""
+        """Return True if a denial is of the next choice: `B, not A`; or denies nothing: `no doubt`."""
         for place in range(at + 1, at + 4):
             token = self[place]
             if place in self.covered or token.text == "doubt":

@@ -1,9 +1,9 @@
 """Masks of questions and answers: COCO run lengths, checked before pycocotools reads them, united, resized, scored.
 
-Answers are `{"masks": [{"frame": 3, "rle": {"size": [height, width], "counts": "..."}}, ...]}`.
-`frame` counts the images that were shown, from 0; `rle` is a compressed COCO run-length encoding. Masks of one frame
-are united; frames that nobody asked for are passed over. A mask has the size of the annotated frames, or that of the
-image shown where it was scaled down; one of any other size, or with damaged run lengths, is dropped.
+Answers are `{"masks": [{"frame": 3, "rle": {"size": [height, width], "counts": "..."}}, ...]}`. `frame` counts the
+shown images, from 0; `rle` is a compressed COCO run-length encoding. Masks of one frame are united; unrequested frames
+are ignored. A mask has the size of the annotated frames, or of the shown image if that was scaled down. A mask of any
+other size, or with damaged run lengths, is dropped.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ class MaskScore(NamedTuple):
 
 
 def damage(counts: Sequence[str], size: Size) -> str | None:
-    """The fault of the first compressed run lengths that do not fill `size`; None where all are sound."""
+    """Return the fault of the first compressed run lengths that do not fill `size`; None if all are valid."""
     return next((problem for problem in run_problems(counts, size[0] * size[1]) if problem), None)
 
 
 def union(counts: Sequence[str], size: Size) -> Rle:
-    """One mask of several sound ones; without any, the empty one."""
+    """Return the union of several valid masks; without any, the empty mask."""
     if not counts:
         return empty_mask(size)
     if len(counts) == 1:
@@ -62,13 +62,13 @@ def union(counts: Sequence[str], size: Size) -> Rle:
 
 
 def empty_mask(size: Size) -> Rle:
-    """The mask without foreground: one run of background."""
+    """Return the mask without foreground: one run of background."""
     encoding = coco_mask.frPyObjects({"size": list(size), "counts": [size[0] * size[1]]}, *size)
     return Rle(counts=encoding["counts"].decode("ascii"), size=size)
 
 
 def box_mask(box: Sequence[float], size: Size) -> Rle:
-    """The mask of the pixels whose corner lies in [x0, y0, x1, y1], far edges exclusive."""
+    """Return the mask of the pixels whose corner lies in [x0, y0, x1, y1], far edges exclusive."""
     mask = np.zeros(size, dtype=bool)
     x0, y0, x1, y1 = (max(0, round(number)) for number in box)
     mask[y0:y1, x0:x1] = True
@@ -76,32 +76,32 @@ def box_mask(box: Sequence[float], size: Size) -> Rle:
 
 
 def fraction_box_mask(box: Sequence[float], size: Size) -> Rle:
-    """The mask of a box [x0, y0, x1, y1] in fractions of the frame."""
+    """Return the mask of a box [x0, y0, x1, y1] in fractions of the frame."""
     (height, width), (x0, y0, x1, y1) = size, box
     return box_mask((x0 * width, y0 * height, x1 * width, y1 * height), size)
 
 
 def random_box_mask(rng: random.Random, size: Size) -> Rle:
-    """The mask of a rectangle anywhere."""
+    """Return the mask of a random rectangle."""
     xs, ys = (sorted(rng.uniform(0, side) for _ in range(2)) for side in reversed(size))
     return box_mask((xs[0], ys[0], xs[1], ys[1]), size)
 
 
 def usual_box(masks: Iterable[Rle]) -> Sequence[float]:
-    """The median of the tight boxes of masks, in fractions of the frame; the middle without any."""
+    """Return the median of the tight boxes of masks, in fractions of the frame; the centre box without any."""
     tight_boxes = [(box, mask.size) for mask in masks if (box := bounds(mask))]
     relative = [(x0 / width, y0 / height, x1 / width, y1 / height) for (x0, y0, x1, y1), (height, width) in tight_boxes]
     return np.median(relative, axis=0).tolist() if relative else CENTRE_FRACTIONS
 
 
 def bounds(rle: Rle) -> tuple[float, float, float, float] | None:
-    """The tight box [x0, y0, x1, y1] of a sound mask, far edges exclusive; None where it is empty."""
+    """Return the tight box [x0, y0, x1, y1] of a valid mask, far edges exclusive; None if it is empty."""
     x, y, width, height = mask_boxes([rle.counts], *rle.size)[0].tolist()
     return (x, y, x + width, y + height) if width and height else None
 
 
 def resized(rle: Rle, size: Size) -> Rle:
-    """A sound mask at another size, by the nearest pixel."""
+    """Return a valid mask at another size, by the nearest pixel."""
     if rle.size == size:
         return rle
     image = Image.fromarray(decode_mask(rle)).resize((size[1], size[0]), Image.Resampling.NEAREST)
@@ -109,7 +109,7 @@ def resized(rle: Rle, size: Size) -> Rle:
 
 
 def reduced_size(width: int, height: int, max_side: int | None) -> tuple[int, int]:
-    """(width, height) scaled down until the longer side is `max_side` pixels; never up.
+    """Return (width, height) scaled down until the longer side is `max_side` pixels; never up.
 
     >>> reduced_size(1920, 1080, 480), reduced_size(320, 240, 480)
     ((480, 270), (320, 240))
@@ -122,16 +122,16 @@ def reduced_size(width: int, height: int, max_side: int | None) -> tuple[int, in
 
 @lru_cache(maxsize=2**14)
 def score_frame(predicted: str, true: str, size: Size) -> MaskScore:
-    """J and F (DAVIS) of two sound masks of one size; kept, since tables score the same masks many times over."""
+    """Return J and F (DAVIS) of two valid masks of one size; cached, since tables score the same masks many times."""
     pair = tuple({"size": list(size), "counts": counts} for counts in (predicted, true))
     return MaskScore(region_j(*pair), boundary_f(*pair))
 
 
 def explain_masks(scores: Iterable[tuple[str, MaskScore, bool]]) -> Explanation:
-    """A row for each mask asked for: it is hit if its J is above 0.5.
+    """Return a row for each requested mask: it is hit if its J is above 0.5.
 
     Args:
-        scores: name, J and F, and whether the answer has a mask there.
+        scores: name, J and F, and True if the answer has a mask there.
     """
     rows: dict[Verdict, list[str]] = {"hit": [], "miss": [], "wrong": []}
     for name, score, has_mask in scores:
@@ -155,7 +155,7 @@ class FrameMask(NamedTuple):
 class RunLengthFields(TypedFields):
     """Compressed COCO run lengths; `size` is [height, width] in pixels.
 
-    Read from a dataset, which may come from anywhere, they are checked: pycocotools trusts its input.
+    They are checked after reading: a dataset may come from anywhere, and pycocotools trusts its input.
     """
 
     size: list[int]
@@ -177,7 +177,7 @@ class RunLengthFields(TypedFields):
 
 
 class MaskFields(TypedFields):
-    """A `FrameMask` as answers and targets hold it."""
+    """A `FrameMask` in the form of answers and targets."""
 
     frame: int
     rle: RunLengthFields
@@ -188,7 +188,7 @@ class MaskFields(TypedFields):
 
 
 class MaskAnswer(TypedFields):
-    """A parsed answer, one mask a frame."""
+    """A parsed answer, one mask per frame."""
 
     masks: list[MaskFields]
 
@@ -196,12 +196,12 @@ class MaskAnswer(TypedFields):
 def parse_masks(
     text: str, image_frames: Sequence[int], annotated_frames: Collection[int], sizes: Sequence[Size]
 ) -> Prediction | ParseError:
-    """The masks of the last list of masks in an answer, as a `Prediction` that `answered_masks` reads.
+    """Return the masks of the last list of masks in an answer, as a `Prediction` for `answered_masks`.
 
     Args:
-        image_frames: for each image shown, the index of its frame among the example's.
-        annotated_frames: indices of the annotated frames; other masks are passed over.
-        sizes: that masks may have; they are brought to the first.
+        image_frames: for each shown image, the index of its frame among the example's frames.
+        annotated_frames: indices of the annotated frames; other masks are ignored.
+        sizes: allowed sizes of masks, which are resized to the first.
     """
     entries = mask_entries(unfenced(text))
     if entries is None:
@@ -227,13 +227,13 @@ NO_MASKS = ParseError('no list "masks" of frames and run lengths')
 
 
 def mask_entries(text: str) -> list[dict[str, object]] | None:
-    """The last list of objects with an `rle` in an answer; None where there is none."""
+    """Return the last list of objects with an `rle` in an answer; None without one."""
     entries = last_array(text, lambda array: all(isinstance(entry, dict) and "rle" in entry for entry in array))
     return cast("list[dict[str, object]] | None", entries)
 
 
 def sound_mask(rle: object, sizes: Sequence[Size]) -> Rle | None:
-    """A sound mask of one of the sizes; None for anything else."""
+    """Return a valid mask of one of the sizes; None for anything else."""
     if not isinstance(rle, dict) or not isinstance(rle.get("size"), list) or len(rle["size"]) != 2:
         return None
     counts, (height, width) = rle.get("counts"), (integer(side) for side in rle["size"])
@@ -248,27 +248,27 @@ def sound_mask(rle: object, sizes: Sequence[Size]) -> Rle | None:
 
 
 def write_masks(masks: Sequence[FrameMask]) -> str:
-    """An answer with these masks; `frame` counts the images shown."""
+    """Write an answer with these masks; `frame` counts the shown images."""
     return json.dumps(MaskAnswer([MaskFields.of(*mask) for mask in masks]).write())
 
 
 def frame_masks(fields: Sequence[MaskFields]) -> list[FrameMask]:
-    """The masks of a target, or of a parsed answer."""
+    """Return the masks of a target, or of a parsed answer."""
     return [FrameMask(entry.frame, entry.rle.mask) for entry in fields]
 
 
 def answered_masks(prediction: Prediction | None) -> list[FrameMask]:
-    """The masks of a parsed answer; none of one that cannot be read."""
+    """Return the masks of a parsed answer; empty for an unreadable answer."""
     return [] if prediction is None else frame_masks(MaskAnswer.read(prediction.value).masks)
 
 
 def mask_of_frame(masks: Sequence[FrameMask], frame: int, size: Size) -> Rle:
-    """The mask of a frame; the empty one where there is none."""
+    """Return the mask of a frame; the empty mask if there is none."""
     return next((mask for index, mask in masks if index == frame), None) or empty_mask(size)
 
 
 def masks_schema(images: int) -> Fields:
-    """JSON Schema of an answer about that many images."""
+    """Return the JSON Schema of an answer about that many images."""
     size: Fields = {"type": "array", "items": {"type": "integer", "minimum": 1}, "minItems": 2, "maxItems": 2}
     rle = object_schema({"size": size, "counts": {"type": "string", "minLength": 1}})
     frame: Fields = {"type": "integer", "minimum": 0, "maximum": images - 1}

@@ -1,6 +1,6 @@
-"""Times and stretches of time: how frames are shown with theirs, and how annotations and models write them.
+"""Times and time ranges: their display with frames, and their forms in annotations and answers.
 
-Read are numbers of seconds, with or without a unit, clock times, numbers of shown frames, and pairs of these.
+Supported are numbers of seconds, with or without a unit, clock times, numbers of shown frames, and pairs of these.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _INTERVAL_KEYS = ("intervals", "interval", "segments", "segment", "time", "times
 
 
 def timed_frames(times: Iterable[str]) -> list[TextPart | ImagePart]:
-    """Every frame shown, after a line with its number, from 1, and its time."""
+    """Return every shown frame, after a line with its number, from 1, and its time."""
     return [
         part
         for index, time in enumerate(times)
@@ -53,7 +53,7 @@ def as_pairs(intervals: list[TimeRange]) -> list[tuple[float, float]]:
 
 
 def read_seconds(value: object) -> float | None:
-    """Seconds of a number, of one with its unit, or of a clock time; None for anything else.
+    """Return seconds of a number, of a number with its unit, or of a clock time; None for anything else.
 
     >>> [read_seconds(value) for value in (3, "12.5", "3.5 s", "01:02.50", "noon", -1, True)]
     [3.0, 12.5, 3.5, 62.5, None, None, None]
@@ -70,7 +70,7 @@ def read_seconds(value: object) -> float | None:
 
 
 def clock_seconds(text: str) -> float | None:
-    """Seconds of `mm:ss` or `h:mm:ss`, with or without a fraction; None for anything else.
+    """Return seconds of `mm:ss` or `h:mm:ss`, with or without a fraction; None for anything else.
 
     >>> clock_seconds("1:02"), clock_seconds("01:00:02.5"), clock_seconds("62"), clock_seconds("1:75")
     (62.0, 3602.5, None, None)
@@ -85,13 +85,13 @@ def clock_seconds(text: str) -> float | None:
 
 
 def read_time(value: object, frame_seconds: Sequence[float]) -> float | None:
-    """Seconds of what a model wrote; None where it is no time.
+    """Return seconds of a model's value; None if it is not a time.
 
-    Beside what `read_seconds` reads, `frame 3` is the time of the third frame shown.
+    In addition to `read_seconds`, `frame 3` is the time of the third shown frame.
 
     Args:
-        value: of any kind.
-        frame_seconds: (n,) seconds of the frames shown, in order.
+        value: of any type.
+        frame_seconds: (n,) seconds of the shown frames, in order.
 
     >>> [read_time(value, [0.0, 4.0]) for value in (3, "3.5 s", "01:10", "Frame 2", "frame 9", "soon", -1, True)]
     [3.0, 3.5, 70.0, 4.0, None, None, None, None]
@@ -104,7 +104,7 @@ def read_time(value: object, frame_seconds: Sequence[float]) -> float | None:
 
 
 def snapped(time: float, grid: Sequence[float]) -> float:
-    """The time of the sorted grid that is meant: the nearest within `SNAP`, else the time itself, in milliseconds.
+    """Return the intended time of the sorted grid: the nearest within `SNAP`, else the time itself, in milliseconds.
 
     >>> snapped(3.9, [0.0, 4.0]), snapped(5.12345, [0.0, 4.0]), snapped(4.2, [4.0, 4.3])
     (4.0, 5.123, 4.3)
@@ -112,25 +112,25 @@ def snapped(time: float, grid: Sequence[float]) -> float:
     index = bisect_left(grid, time)
     before = time - grid[index - 1] if index else math.inf
     after = grid[index] - time if index < len(grid) else math.inf
-    if min(before, after) > SNAP + 1e-9:  # a hair wider, for times that are off by rounding alone
+    if min(before, after) > SNAP + 1e-9:  # slightly wider, for times with rounding errors
         return round(time, 3)
     return grid[index - 1] if before <= after else grid[index]
 
 
 def first_of(value: Mapping[str, object], keys: Sequence[str]) -> object:
-    """The value under the first of the keys that are there."""
+    """Return the value of the first existing key."""
     return next((value[key] for key in keys if value.get(key) is not None), None)
 
 
 def is_span(value: object) -> bool:
-    """Whether a value is one stretch of time, and no list of them or mapping of names."""
+    """Return True if a value is one time range, not a list of ranges or a mapping of names."""
     if isinstance(value, Mapping):
         return any(key in value for key in (*_START_KEYS, *_END_KEYS, *_INTERVAL_KEYS))
     return isinstance(value, list) and len(value) == 2 and all(read_time(end, ()) is not None for end in value)
 
 
 def read_spans(value: object, frame_seconds: Sequence[float], depth: int = 0) -> list[tuple[float, float]] | None:
-    """The stretches of time that an entry holds; None where any of it is something else.
+    """Return the time ranges in an entry; None if any part of it is something else.
 
     >>> read_spans("00:08 - 0:20", []), read_spans([[1, 2], {"start": 3, "end": "4.5 s"}], []), read_spans([2, 1], [])
     ([(8.0, 20.0)], [(1.0, 2.0), (3.0, 4.5)], None)

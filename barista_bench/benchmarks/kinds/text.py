@@ -1,8 +1,8 @@
 """Tasks whose answer is one text: scores, explanations and failures by the words that it shares with a reference.
 
-A floor, not the published score. The paper's figures for referring and temporal VQA come from a language model as judge
-(G-Eval), which understands paraphrase, negation and who does what to whom; counting shared words does not. Figures are
-therefore called `lexical_*`, and they must never be reported as the paper's Correctness, Accuracy or Completeness.
+This is a lower bound, not the published score. The paper's scores of referring and temporal VQA come from a language
+model as judge (G-Eval), which understands paraphrase, negation and roles of actions; counting shared words does not. So
+these scores are called `lexical_*`, and must never be reported as the paper's Correctness, Accuracy or Completeness.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ FIGURES = {"lexical_f1": "f1", "lexical_precision": "precision", "lexical_recall
 
 
 def lexical_statistics(overlaps: Sequence[Overlap | None], categories: Iterable[str]) -> SumStatistics:
-    """Statistics of means over all samples, and `per_category`; None is a sample without a readable answer: 0.
+    """Return means over all samples, and `per_category`; None is a sample without a readable answer: 0.
 
     >>> result = lexical_statistics([Overlap(1.0, 1.0, 1.0), None], ["a", "b"]).published_figures()
     >>> result["lexical_f1"], result["coverage"], result["per_category"]["b"]["support"]
@@ -54,7 +54,7 @@ def _tables(sums: Row) -> dict[str, Any]:
 
 
 class ComparedTexts(NamedTuple):
-    """The words that an answer is compared with, as `overlap` takes them; words of none of it are unexpected."""
+    """The words that an answer is compared with, for `overlap`; all other words are unexpected."""
 
     reference: str
     context: str = ""
@@ -62,13 +62,13 @@ class ComparedTexts(NamedTuple):
 
 
 class ReferenceFact(NamedTuple):
-    """One thing that an answer should say.
+    """One fact that an answer should state.
 
     Args:
-        text: whose content words an answer must have.
+        text: its content words must appear in the answer.
         display_text: the text in explanations.
-        objects: ids of those that it is about.
-        replaced_kind: the kind of failure where an answer has other words instead.
+        objects: ids of its objects.
+        replaced_kind: the kind of failure if an answer has other words instead.
     """
 
     text: str
@@ -87,35 +87,35 @@ class TextTask(GraphTask[SamplingT]):
 
     @abstractmethod
     def comparison(self, example: Example) -> ComparedTexts:
-        """The texts that an answer is compared with."""
+        """Return the texts that an answer is compared with."""
 
     @abstractmethod
     def facts(self, example: Example) -> list[ReferenceFact]:
-        """The facts that an answer should give; empty for released files that leave it out."""
+        """Return the facts that an answer should give; empty for released files without facts."""
 
     def described_objects(self, example: Example) -> tuple[str, ...]:
-        """Ids of the objects that failures of the answer as a whole are about; here none."""
+        """Return ids of the objects in failures of the complete answer; here none."""
         return ()
 
     def text_of(self, prediction: Prediction | None) -> str:
-        """The text of an answer; empty where there is none."""
+        """Return the text of an answer; empty without one."""
         return str(prediction.value[self.answer_field]) if prediction else ""
 
     @abstractmethod
     def category(self, example: Example) -> str:
-        """The group of an example in the table `per_category`."""
+        """Return the group of an example in the table `per_category`."""
 
     def statistics(self, samples: Sequence[Scored]) -> SumStatistics:
-        """Means of `lexical_f1`, `lexical_precision`, `lexical_recall`; no readable or an empty answer scores 0."""
+        """Return means of `lexical_f1`, `lexical_precision`, `lexical_recall`; unreadable and empty answers score 0."""
         overlaps = [
             overlap(self.text_of(s.prediction), *self.comparison(s.example)) if s.prediction else None for s in samples
         ]
         return lexical_statistics(overlaps, (self.category(sample.example) for sample in samples))
 
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
-        """Facts that are missing, and words that no fact has, as in `explain`.
+        """Return facts that are missing, and words that no fact has, as in `explain`.
 
-        A fact is `missed`, or of its `replaced_kind` where the answer has such other words instead.
+        A fact is `missed`, or of its `replaced_kind` if the answer has other words of that kind instead.
         """
         facts, objects = self.facts(example), self.described_objects(example)
         unexpected, answer = self._unexpected_words(example, prediction), self.text_of(prediction)
@@ -129,7 +129,7 @@ class TextTask(GraphTask[SamplingT]):
         return (*failures, *([AnswerFailure("hallucinated", objects)] if unexpected else ()))
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
-        """Facts by words alone: a hit is one whose content words the answer has, whatever they refer to."""
+        """Explain facts only by words: a fact is hit if the answer has its content words, with any reference."""
         answer = self.text_of(prediction)
         facts = dict.fromkeys((fact.text, fact.display_text) for fact in self.facts(example))
         return Explanation.of(

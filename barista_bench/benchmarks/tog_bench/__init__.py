@@ -1,4 +1,4 @@
-"""ToG-Bench (arXiv 2512.03666): which objects an instruction takes, when, and where, in egocentric video."""
+"""ToG-Bench (arXiv 2512.03666): the objects that an instruction takes, their times and places, in egocentric video."""
 
 from barista_bench.benchmarks import Benchmark
 from barista_bench.benchmarks.tog_bench.paper_tables import paper_tables, set_tables

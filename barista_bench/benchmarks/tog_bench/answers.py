@@ -1,8 +1,9 @@
-"""The reader of answers to T-STVG: a JSON object with the paper's four fields, in the many shapes that models write.
+"""The reader of answers to T-STVG: a JSON object with the paper's four fields, in the many forms that models write.
 
-The prompt asks for flat lists. Also read are mappings from names, entries nested below an object, single values instead
-of lists, clock times and numbers of shown frames. What cannot be read of an object is left out and marks it malformed;
-an unreadable interval spoils all intervals of its object, as in the metric. Work and memory are bounded.
+The prompt asks for flat lists. Also supported are mappings from names, entries nested below an object, single values
+instead of lists, clock times and numbers of shown frames. An unreadable part of an object is left out and marks it
+malformed; an unreadable interval invalidates all intervals of its object, as in the metric. Work and memory are
+bounded.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ _TRACK_KEYS = ("boxes", "bboxes", "tracking", "track", "frames", "spatial_tracki
 
 @dataclass(frozen=True, slots=True)
 class ShownFrames:
-    """The context of a parser: frames shown, and how the model writes boxes. Times in seconds, sizes in pixels."""
+    """The context of a parser: shown frames, and the model's box format. Times in seconds, sizes in pixels."""
 
     times: Sequence[float]
     width: int
@@ -46,8 +47,10 @@ class ShownFrames:
 
 @dataclass(slots=True)
 class ObjectDraft:
-    """One object of an answer that is being read. `is_broken`: an interval of it could not be read; `is_malformed`:
-    anything could not."""
+    """One object of an answer during reading.
+
+    `is_broken`: one of its intervals is unreadable; `is_malformed`: any part is.
+    """
 
     name: str
     kind: str
@@ -58,9 +61,9 @@ class ObjectDraft:
 
 
 def read_answer(text: str, frames: ShownFrames) -> Prediction | ParseError | None:
-    """The objects of the last JSON object with one of the fields that name objects; None where there is none.
+    """Return the objects of the last JSON object with a field that names objects; None without one.
 
-    `dropped` counts entries that belong to no object or could not be read.
+    `dropped` counts entries that belong to no object or are unreadable.
     """
     answer = text[:MAX_ANSWER].rpartition("</think>")[2]
     for body in dict.fromkeys((unfenced(answer), answer)):
@@ -103,7 +106,7 @@ class _Reader:
         return Prediction(AnsweredObjects(objects).write(), self.dropped + broken_off)
 
     def _add_names(self, value: object, kind: str) -> None:
-        """Names of one field: text, commas between several, or a list; each name counts once."""
+        """Add names of one field: text, separated by commas, or a list; each name counts once."""
         for item in value if isinstance(value, list) else [value]:
             text = first_of(item, _OBJECT_KEYS) if isinstance(item, Mapping) else item
             if text is None:
@@ -124,10 +127,9 @@ class _Reader:
             self.objects[name.casefold()] = ObjectDraft(name, kind)
 
     def _owned_entries(self, value: object, is_entry: Callable[[object], bool]) -> Iterator[tuple[ObjectDraft, object]]:
-        """Each entry of a field, with the object that it belongs to.
+        """Yield each entry of a field, with its object.
 
-        Entries without a name belong to the only object there is, or else to the objects in their order where there
-        is one for each.
+        Entries without a name belong to the only object, or else to the objects in their order if each has one.
         """
         unnamed_entries: list[object] = []
         for name, entry in _entries(value, is_entry, self._object_named):
@@ -147,7 +149,7 @@ class _Reader:
             self.dropped += len(unnamed_entries)
 
     def _object_named(self, name: object) -> ObjectDraft | None:
-        """The object of that name: the same, or else the only one with the same plain name."""
+        """Return the object of that name: the same name, or else the only object with the same plain name."""
         if not is_text(name):
             return None
         text = " ".join(name.split())[:MAX_NAME]
@@ -166,7 +168,7 @@ class _Reader:
         self.dropped += len(spans[room:])
 
     def _is_track(self, value: object) -> bool:
-        """Whether a value is one place and time, or a mapping of times, and no mapping of names."""
+        """Return True if a value is one place and time, or a mapping of times, but not a mapping of names."""
         if not isinstance(value, Mapping):
             return False
         is_stamped = any(key in value for key in (*_TIME_KEYS, *_FRAME_KEYS))
@@ -185,7 +187,7 @@ class _Reader:
                 owner.boxes.append(AnsweredBox(round(time, 3), list(box)))
 
     def _timed_boxes(self, value: object, depth: int = 0) -> Iterator[tuple[float | None, object]]:
-        """(seconds, what stands for a box) of all that an entry holds; None where there is no time."""
+        """Return (seconds, box value) for all parts of an entry; None without a time."""
         if depth > MAX_NESTED or not isinstance(value, list | Mapping):
             yield None, value
         elif isinstance(value, list):
@@ -201,7 +203,7 @@ class _Reader:
                     yield from ((self._time(key), box) for box in _boxes_at_once(item))
 
     def _stated_time(self, value: Mapping[str, object]) -> float | None:
-        """The time that an entry states, in seconds or by a frame's number."""
+        """Return the time that an entry states, in seconds or by a frame's number."""
         stamp = first_of(value, _TIME_KEYS)
         return self._frame(first_of(value, _FRAME_KEYS)) if stamp is None else self._time(stamp)
 
@@ -209,14 +211,14 @@ class _Reader:
         return read_time(value, self.frames.times)
 
     def _frame(self, value: object) -> float | None:
-        """The time of a frame shown, by its number."""
+        """Return the time of a shown frame, by its number."""
         return read_time(f"frame {value}", self.frames.times) if isinstance(value, int | str) else None
 
 
 def _entries(
     value: object, is_entry: Callable[[object], bool], find_object: Callable[[object], object]
 ) -> Iterator[tuple[object, object]]:
-    """(name or None, entry) of a field that is a list of entries, one entry, or a mapping from names."""
+    """Yield (name or None, entry) of a field: a list of entries, one entry, or a mapping from names."""
     if value is None:
         return
     if not isinstance(value, list) or is_entry(value):
@@ -240,7 +242,7 @@ def _named_entries(
 
 
 def _boxes_at_once(value: object) -> list[object]:
-    """The boxes at one time: nothing, one value, or each of a list of lists."""
+    """Return the boxes at one time: none, one value, or each of a list of lists."""
     if value is None or value == []:
         return []
     is_list_of_boxes = isinstance(value, list) and all(isinstance(item, list) for item in value)
@@ -248,7 +250,7 @@ def _boxes_at_once(value: object) -> list[object]:
 
 
 def _box(value: object, frames: ShownFrames) -> Xyxy | None:
-    """[x0, y0, x1, y1] in pixels of four numbers as the model writes them; None for anything else or without area."""
+    """Return [x0, y0, x1, y1] in pixels from a model's four numbers; None for anything else or without area."""
     numbers = four_numbers(value, MAX_COORDINATE)
     if numbers is None:
         return None

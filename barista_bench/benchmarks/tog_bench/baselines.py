@@ -1,4 +1,4 @@
-"""Answers that no model gives: the reference, chance, what other videos suggest, and a box in the middle."""
+"""Answers without a model: the reference, chance, the prior of other videos, and a centre box."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _COMMA = re.compile(r"[\s,;]+")
 def write_answer(
     objects: Iterable[AnsweredObject], inputs: Fields, box_format: BoxFormat, *, exact: bool = False
 ) -> str:
-    """Write an answer in the form that the prompt asks for; objects of one kind are numbered, as it says.
+    """Write an answer in the prompt's form; objects of one kind are numbered, as it asks.
 
-    `exact` does not round boxes to the model's integers: what is read is the box that was given.
+    `exact` does not round boxes to the model's integers, so that reading gives the same box.
     """
     question = InstructionInputs.read(inputs)
     answer: dict[str, list[object]] = {name: [] for name in (*NAMES, TEMPORAL, SPATIAL)}
@@ -49,12 +49,12 @@ def write_answer(
 
 
 class BaselineAnswers(ReleaseTask[TogSampling]):
-    """The answers of the task that no model gives."""
+    """The baseline answers of the task."""
 
     @property
     @abstractmethod
     def rules(self) -> ScoringRules:
-        """The rules by which answers are scored."""
+        """The rules for scoring answers."""
 
     def reference_answer(self, example: Example, box_format: BoxFormat) -> str:
         times = shown_times(example)
@@ -65,7 +65,7 @@ class BaselineAnswers(ReleaseTask[TogSampling]):
         return write_answer(answers, example.inputs, box_format, exact=True)
 
     def random_answer(self, example: Example, rng: random.Random, box_format: BoxFormat) -> str:
-        """One usual indoor object, some stretch of time, and some box on each frame shown in it."""
+        """Return one usual indoor object, a random time range, and a random box on each shown frame in it."""
         name = rng.choice(synonym_groups())[0]
         start, end = sorted(rng.uniform(0, _duration(example)) for _ in range(2))
         across, down = (sorted(rng.uniform(0, 1) for _ in range(2)) for _ in range(2))
@@ -73,7 +73,7 @@ class BaselineAnswers(ReleaseTask[TogSampling]):
         return _constant_answer(name, (round(start, 1), round(end, 1)), box, example, box_format)
 
     def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
-        """The object that is needed most often, in its usual part of video and frame; without others, a door."""
+        """Return the most frequent object, in its usual part of video and frame; without other videos, a door."""
         counts = Counter(plain_name(item.category) for other in others for item in true_objects(other))
         name = min(counts, key=lambda word: (-counts[word], word)) if counts else "door"
         spans, boxes_of_name = [], []
@@ -91,14 +91,14 @@ class BaselineAnswers(ReleaseTask[TogSampling]):
         return _constant_answer(name, span, box, example, box_format)
 
     def centre_answer(self, example: Example, box_format: BoxFormat) -> str:
-        """The true objects, in the middle of every frame of the whole video: what a box that sees nothing is worth."""
+        """Return the true objects, in the middle of every frame of the complete video: the score of a blind box."""
         track = dict.fromkeys(shown_times(example), _in_pixels(CENTRE_FRACTIONS, example))
         whole_video = [[0.0, _duration(example)]]
         objects = [_answered_object(item.category, item.kind, whole_video, track) for item in true_objects(example)]
         return write_answer(objects, example.inputs, box_format)
 
     def answer_schema(self, example: Example) -> Fields:
-        """JSON Schema of the answer that the prompt asks for."""
+        """Return the JSON Schema of the answer that the prompt asks for."""
         name: Fields = {"type": "string"}
         number: Fields = {"type": "number"}
         box: Fields = {"type": "array", "items": number, "minItems": 4, "maxItems": 4}
@@ -109,7 +109,7 @@ class BaselineAnswers(ReleaseTask[TogSampling]):
 
 
 def _constant_answer(name: str, span: tuple[float, float], box: Xyxy, example: Example, box_format: BoxFormat) -> str:
-    """One explicit object with one box, in fractions of the frame, on each frame shown in its stretch of time."""
+    """Return one explicit object with one box, in fractions of the frame, on each shown frame in its time range."""
     pixel_box = _in_pixels(box, example)
     track = {time: pixel_box for time in shown_times(example) if span[0] <= time <= span[1]}
     return write_answer([_answered_object(name, "explicit", [list(span)], track)], example.inputs, box_format)
@@ -121,7 +121,7 @@ def _answered_object(name: str, kind: str, intervals: list[list[float]], track: 
 
 
 def _duration(example: Example) -> float:
-    """Seconds, above 0: a video may be one frame."""
+    """Return seconds, above 0: a video may be one frame."""
     return max(InstructionInputs.of(example).duration, 1e-3)
 
 

@@ -1,6 +1,6 @@
-"""Columns of an example, answers as they are read, and points in time as models write them.
+"""Columns of an example, answers after reading, and the forms of times in answers.
 
-Times are in seconds, boxes [x0, y0, x1, y1] in pixels of the video as it lies on disk.
+Times are in seconds, boxes [x0, y0, x1, y1] in pixels of the video on disk.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from barista_bench.core.options import Count, Rate, Sampling
 
 
 class InstructionInputs(Inputs):
-    """`times` are those of the frames shown; sizes in pixels."""
+    """The inputs. `times` are the shown frames' times; sizes in pixels."""
 
     instruction: str
     times: list[float]
@@ -23,7 +23,7 @@ class InstructionInputs(Inputs):
 
 
 class RequiredObject(TypedFields):
-    """An object that the task takes; `boxes[i]` is where it is at `times[i]`."""
+    """An object that the task takes; `boxes[i]` is its place at `times[i]`."""
 
     category: str
     kind: str
@@ -34,7 +34,7 @@ class RequiredObject(TypedFields):
 
     @property
     def names(self) -> list[str]:
-        """All names that are right, the category first."""
+        """All right names, the category first."""
         return [self.category, *self.synonyms]
 
 
@@ -45,7 +45,7 @@ class RequiredObjects(Target):
 
 
 class InstructionMetadata(Metadata):
-    """`rate` and `max_frames` are how frames were chosen; `unseen_objects` have no box at a frame shown."""
+    """`rate` and `max_frames` determine the chosen frames; `unseen_objects` have no box at a shown frame."""
 
     split: str
     kind: str
@@ -60,7 +60,7 @@ class InstructionMetadata(Metadata):
 
 
 class InstructionEvidence(Evidence):
-    """The task's place in the annotation files, and the size that its boxes are annotated on."""
+    """The task's place in the annotation files, and the frame size of its annotated boxes."""
 
     object_ids: list[str]
     file: str
@@ -77,7 +77,7 @@ class AnsweredBox(TypedFields):
 
 
 class AnsweredObject(TypedFields):
-    """One answered object; `malformed` says that something of it could not be read."""
+    """One answered object; `malformed`: a part of it was unreadable."""
 
     name: str
     kind: str
@@ -94,11 +94,11 @@ class AnsweredObjects(TypedFields):
 
 @dataclass(frozen=True, slots=True)
 class TogSampling(Sampling):
-    """The frames of a video that are shown.
+    """The shown frames of a video.
 
     Args:
-        rate: frames a second, evenly.
-        max_frames: of one example at the most, evenly thinned; None for as many as `rate` gives.
+        rate: frames per second, evenly spaced.
+        max_frames: limit of frames per example, evenly thinned; None for no limit.
     """
 
     rate: Rate = 0.25

@@ -1,6 +1,6 @@
-"""The counterparts of the paper's tables and figures, and the sweep over thresholds that it leaves open.
+"""The counterparts of the paper's tables and figures, and the sweep over thresholds that the paper leaves open.
 
-Each figure is the mean over a model's runs; intervals stand in the report's general tables.
+Each score is the mean over a model's runs; intervals are in the report's general tables.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Rows: TypeAlias = list[tuple[Value, ...]]
 
 
 def paper_tables(models: Sequence[ModelSamples]) -> Sequence[Table]:
-    """Tables 1, 2, 4, 5 and 8 and figures 3 to 6 of the paper, and the sweep of the threshold of recognition."""
+    """Return tables 1, 2, 4, 5 and 8 and figures 3 to 6 of the paper, and the sweep of the recognition threshold."""
     tasks = [(model, model.task, [run for run in model.runs if run]) for model in models]
     answered_runs = [(model.model, task, runs) for model, task, runs in tasks if isinstance(task, TSTVG) and runs]
     if not answered_runs:
@@ -91,7 +91,7 @@ def _duration_chart(models: Mapping[str, Sequence[PublishedFigures]]) -> Table:
 
 
 def _sweep_charts(models: Sequence[tuple[str, TSTVG, Sequence[tuple[Scored, ...]]]]) -> list[Table]:
-    """Accuracy and overlap against the threshold of recognition, for models whose names are compared by embeddings."""
+    """Return accuracy and overlap by recognition threshold, for models whose names are compared by embeddings."""
     series: dict[str, dict[float, float]] = {}
     for model, task, runs in models:
         if task.rules.recogniser.matcher == "embeddings":
@@ -104,13 +104,13 @@ def _sweep_charts(models: Sequence[tuple[str, TSTVG, Sequence[tuple[Scored, ...]
 
 
 def _figures_at(threshold: float, runs: Sequence[tuple[Scored, ...]], task: TSTVG) -> list[PublishedFigures]:
-    """Figures of each run at another threshold."""
+    """Return scores of each run at another threshold."""
     rules = replace(task.rules, recogniser=replace(task.rules.recogniser, threshold=threshold))
     return [statistics_of(run, rules).published_figures() for run in runs]
 
 
 def _set_count_tables(examples: Sequence[Example]) -> list[Table]:
-    """Counts of the examples: the paper's figures 3, 4 and 6."""
+    """Return counts of the examples: the paper's figures 3, 4 and 6."""
     counts = Counter((_task_kind(example), count_group(len(true_objects(example)))) for example in examples)
     objects = Counter(item.kind for example in examples for item in true_objects(example))
     rows: Rows = [
@@ -130,7 +130,7 @@ def _set_count_tables(examples: Sequence[Example]) -> list[Table]:
 
 
 def set_tables(examples: Mapping[str, Sequence[Example]]) -> list[Table]:
-    """Figures 3, 4 and 6 and table 7 of a set of tasks."""
+    """Return figures 3, 4 and 6 and table 7 of a set of tasks."""
     tasks = examples.get(TSTVG.name, ())
     return [*_set_count_tables(tasks), _key_objects_table(tasks)] if tasks else []
 

@@ -1,13 +1,14 @@
-"""ToG-Bench's annotations, in our format or V-STaR's, read and checked: a bad task costs that task, by name.
+"""ToG-Bench's annotations, in our format or V-STaR's, read and checked: a bad task loses only itself, with its name.
 
 The official annotations are not published; `docs/tog_bench.md` describes our format and `schema.json` is its JSON
-Schema (2020-12), exported from the records below. That page also shows how another layout is converted.
+Schema (2020-12), exported from the records below. That page also explains how to convert another layout.
 
-Times are seconds from the first frame. Boxes are [x0, y0, x1, y1] in pixels of a frame of the width and height that
-the video's record states, with x0 < x1 and y0 < y1 (continuous corners: the width is x1 - x0).
+Times are seconds from the first frame. Boxes are [x0, y0, x1, y1] in pixels of a frame with the width and height in the
+video's record, with x0 < x1 and y0 < y1 (continuous corners: the width is x1 - x0).
 
-V-STaR (github.com/V-STaR-Bench/V-STaR) has one object a question, named by `answer`, one interval, boxes in pixels at
-whole seconds. Questions name no object by its task, so all count as explicit. Facts: docs/upstream/tog_bench.md.
+V-STaR (github.com/V-STaR-Bench/V-STaR) has one object per question, named by `answer`, one interval, and boxes in
+pixels at integer seconds. Questions do not name objects by their task, so all count as explicit. Facts:
+docs/upstream/tog_bench.md.
 """
 
 from __future__ import annotations
@@ -65,11 +66,11 @@ Corners: TypeAlias = tuple[Coordinate, Coordinate, Coordinate, Coordinate]
 
 
 class Record(msgspec.Struct, omit_defaults=True, forbid_unknown_fields=True, frozen=True):
-    """Base of all records: a key that the format does not know is an error, not ignored."""
+    """Base of all records: an unknown key is an error, not ignored."""
 
 
 class BoxAt(Record, frozen=True):
-    """One box: where the object is at `time` seconds."""
+    """One box: the place of the object at `time` seconds."""
 
     time: Seconds
     box: Corners
@@ -81,10 +82,10 @@ class ObjectRecord(Record, frozen=True):
     Args:
         category: its name.
         intervals: [[start, end], ...] in seconds, start <= end: when the object matters to the task.
-        boxes: where it is, once a second, each time once.
-        kind: whether the instruction names the object; the task's kind if left out.
-        synonyms: other names that are right too.
-        id: of the physical object, where several tasks share it.
+        boxes: its place, once per second, each time once.
+        kind: tells if the instruction names the object; by default the task's kind.
+        synonyms: other right names.
+        id: of the physical object, if several tasks share it.
     """
 
     category: Name
@@ -96,7 +97,7 @@ class ObjectRecord(Record, frozen=True):
 
 
 class TaskRecord(Record, frozen=True):
-    """An instruction. `explicit` ones name what they take, `implicit` ones only say what is to be achieved."""
+    """An instruction. `explicit` instructions name their objects, `implicit` ones only describe the goal."""
 
     id: Name
     video: Name
@@ -106,14 +107,14 @@ class TaskRecord(Record, frozen=True):
 
 
 class VideoRecord(Record, frozen=True):
-    """The video that boxes and times refer to.
+    """The video for boxes and times.
 
     Args:
-        id: the file's name below the media folder; `.mp4` is added to one without a suffix, and a folder of frames is
-            called `<name>.frames`.
-        width: of the frames that boxes are drawn on, in pixels.
-        height: likewise.
-        fps: frames a second; needed where the media are folders of frames.
+        id: the file's name below the media folder; `.mp4` is added to a name without a suffix, and a folder of frames
+            is called `<name>.frames`.
+        width: of the annotated frames, in pixels.
+        height: of the annotated frames, in pixels.
+        fps: frames per second; required if the media are folders of frames.
         frame_count: frames.
         scene: kind of place, e.g. `Office`.
     """
@@ -127,7 +128,7 @@ class VideoRecord(Record, frozen=True):
 
 
 class AnnotationFile(Record, frozen=True):
-    """One whole file."""
+    """One complete file."""
 
     format: Literal["tog_bench"]
     version: Literal[1]
@@ -150,7 +151,7 @@ class VStarBox(msgspec.Struct, frozen=True):
 
 
 class VStarRecord(msgspec.Struct, frozen=True):
-    """One question; keys that are not named are not read."""
+    """One question; unknown keys are not read."""
 
     vid: str | int
     width: int
@@ -164,7 +165,7 @@ class VStarRecord(msgspec.Struct, frozen=True):
 
 
 def checked_videos(videos: Iterable[VideoRecord], log: ProblemLog) -> dict[str, VideoRecord]:
-    """Videos by id, without those that cannot be used."""
+    """Return videos by id, without unusable videos."""
     by_id: dict[str, VideoRecord] = {}
     for index, video in enumerate(videos):
         if not valid_video_id(video.id):
@@ -177,7 +178,7 @@ def checked_videos(videos: Iterable[VideoRecord], log: ProblemLog) -> dict[str, 
 
 
 def checked_task(task: TaskRecord, key: str, videos: Mapping[str, VideoRecord], log: ProblemLog) -> TaskRecord | None:
-    """The task, with boxes cut at the frame; None, with a problem logged, where its reference cannot be relied on."""
+    """Return the task, with boxes cut at the frame; None, with a logged problem, if its reference is unreliable."""
     try:
         if task.video not in videos:
             raise RecordError(f"{key}.video", f"{task.video!r:.80} is not among the videos", "add its record")
@@ -213,7 +214,7 @@ def _checked_object(item: ObjectRecord, key: str, video: VideoRecord, log: Probl
 
 
 def _checked_boxes(boxes: list[BoxAt], key: str, video: VideoRecord, log: ProblemLog) -> list[BoxAt]:
-    """The boxes sorted by time, which is rounded to milliseconds, and cut at the frame."""
+    """Return the boxes sorted by time, which is rounded to milliseconds, and cut at the frame."""
     by_time: dict[float, BoxAt] = {}
     for index, entry in enumerate(boxes):
         time = round(entry.time, 3)
@@ -232,7 +233,7 @@ def _checked_boxes(boxes: list[BoxAt], key: str, video: VideoRecord, log: Proble
 
 @dataclass(frozen=True, slots=True)
 class FiledTask:
-    """A task, and where it stands: `row` counts from 0 in its file."""
+    """A task and its place: `row` counts from 0 in its file."""
 
     task: TaskRecord
     file: str
@@ -241,7 +242,7 @@ class FiledTask:
 
 @dataclass(slots=True)
 class TogRelease(AnnotationRelease):
-    """Annotations that were read and checked: tasks by video, then in the order of the files; video records by id."""
+    """Annotations, read and checked: tasks by video, then in the order of the files; video records by id."""
 
     tasks: tuple[FiledTask, ...]
     video_records: Mapping[str, VideoRecord]
@@ -251,7 +252,7 @@ class TogRelease(AnnotationRelease):
 
 
 def video_file(video_id: str) -> str:
-    """The video's path below the media folder: the id itself where it has a medium's suffix, else with `.mp4`.
+    """Return the video's path below the media folder: the id with a medium's suffix, or else with `.mp4`.
 
     >>> video_file("scene0707_00"), video_file("scene0707_00.mkv"), video_file("scene0707_00.frames")
     ('scene0707_00.mp4', 'scene0707_00.mkv', 'scene0707_00.frames')
@@ -260,10 +261,10 @@ def video_file(video_id: str) -> str:
 
 
 def open_release(root: Path, videos: Path | None = None) -> TogRelease:
-    """Read annotation files: one, or all `*.json` and `*.jsonl` of a folder. Raises DataError where there are none.
+    """Read annotation files: one, or all `*.json` and `*.jsonl` of a folder. Raises DataError if there are none.
 
-    A file in our format says so itself; V-STaR's are known by the keys of their records. Media lie with the annotations
-    where `videos` is None.
+    A file in our format declares it; V-STaR's are recognised by the keys of their records. If `videos` is None, media
+    lie beside the annotations.
     """
     problems: list[Problem] = []
     tasks: dict[str, FiledTask] = {}
@@ -288,7 +289,7 @@ _Records: TypeAlias = tuple[Iterable[VideoRecord], Iterable[tuple[int, TaskRecor
 
 
 def _read_file(path: Path, log: ProblemLog) -> tuple[dict[str, VideoRecord], list[FiledTask]]:
-    """Videos and tasks of one file; a file that cannot be used has none, and a problem."""
+    """Return videos and tasks of one file; an unusable file has none, and a problem."""
     values = list(read_values(path, log))
     is_lines = path.suffix.lower() == ".jsonl"
     if not values and not is_lines:
@@ -310,7 +311,7 @@ def _read_file(path: Path, log: ProblemLog) -> tuple[dict[str, VideoRecord], lis
 
 
 def _read_own_format(content: dict[str, object], log: ProblemLog) -> _Records:
-    """A file in our format: record by record, so that a bad one costs no other."""
+    """Read a file in our format, record by record, so that a bad record affects no other."""
     sections = {name: rows for name in ("videos", "tasks") if isinstance(rows := content.get(name), list)}
     without_rows = {name: list[object]() for name, rows in sections.items() if len(rows) <= MAX_TASKS}
     typed({**content, **without_rows}, AnnotationFile, _REMEDY)
@@ -321,7 +322,7 @@ def _read_own_format(content: dict[str, object], log: ProblemLog) -> _Records:
 
 
 def _read_v_star(values: Sequence[PlacedRecord], log: ProblemLog) -> _Records:
-    """A file of V-STaR, known by its first record. Raises RecordError for another one."""
+    """Read a file of V-STaR, recognised by its first record. Raises RecordError for another file."""
     first = values[0].value if values else None
     if not (isinstance(first, dict) and first.keys() >= RECOGNISED_BY):
         raise RecordError("", "neither in our format nor in V-STaR's", "convert it as docs/tog_bench.md shows")

@@ -1,10 +1,10 @@
-"""The scores of answers by the metric: what is recognised, which times count, and the figures.
+"""Scores answers by the metric: recognised objects, counted times, and scores.
 
-Which predicted object is which true one goes by name, one to one. The paper compares embeddings of category names
+Predicted and true objects are matched by name, one to one. The paper compares embeddings of category names
 (all-mpnet-base-v2) and does not state its threshold; `exact` and `synonyms` need no model. A pair counts if its
-similarity reaches the threshold; of all one-to-one assignments the one of greatest total similarity is taken
-(`scipy.optimize.linear_sum_assignment`). Where names leave it open, as between two chairs, the pairs that overlap more
-are taken: a task does not say which chair is the first.
+similarity reaches the threshold. Of all one-to-one assignments, the assignment with the greatest total similarity is
+taken (`scipy.optimize.linear_sum_assignment`). If names are ambiguous, as with two chairs, pairs with more overlap are
+taken: a task does not define which chair is the first.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from barista_bench.metrics.spatio_temporal_grounding import (
 
 @functools.cache
 def synonym_groups() -> tuple[tuple[str, ...], ...]:
-    """The packaged groups of names, usual name first."""
+    """Return the packaged groups of names, usual name first."""
     groups = msgspec.convert(packaged_data(__package__, "synonyms.yaml"), list[list[str]])
     return tuple(tuple(plain_name(name) for name in group) for group in groups)
 
@@ -60,8 +60,9 @@ def _group_numbers() -> dict[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class Recogniser(NameMatcher):
-    """`synonyms`: also where the predicted name is one of the true object's synonyms, or stands in one packaged group
-    with its category.
+    """Matches names of objects.
+
+    `synonyms` also accepts the true object's synonyms, and names in its category's group.
     """
 
     def _is_same(self, name: str, right: Sequence[str]) -> bool:
@@ -74,10 +75,10 @@ class Recogniser(NameMatcher):
 def assign(
     similarity: Floats, threshold: float, overlap: Callable[[int, int], float] = lambda predicted, true: 0.0
 ) -> list[int | None]:
-    """The true object that each predicted one is, or None; one to one, at the greatest total similarity.
+    """Return the true object of each predicted object, or None; one to one, with the greatest total similarity.
 
-    `similarity` is (predicted, true), `threshold` the least of a pair, above 0; the overlap of pairs, from 0 to 1,
-    decides between assignments of equal similarity.
+    `similarity` is (predicted, true), `threshold` the minimum for a pair, above 0. The overlap of pairs, from 0 to
+    1, decides between assignments of equal similarity.
 
     >>> assign(np.array([[0.9, 0.8], [0.9, 0.1]]), 0.5), assign(np.array([[0.4]]), 0.5)
     ([1, 0], [None])
@@ -113,13 +114,13 @@ TASK_SCORES = ("T-Acc", "O-Acc", *(f"{level}-{name}" for level in ("T", "ST") fo
 
 @dataclass(frozen=True, slots=True)
 class ScoringRules:
-    """The rules by which answers are scored: everything that the task's options change.
+    """The rules for scoring answers: all that the task's options change.
 
     Args:
-        recogniser: which names mean one object.
-        viou: which time stamps the overlap of boxes is averaged over: those of the reference, as in V-STaR, or those of
-            reference or answer, as in HC-STVG.
-        box_times: which annotated boxes are reference: those of the frames shown, or all.
+        recogniser: decides which names mean one object.
+        viou: the time stamps for averaging the overlap of boxes: of the reference, as in V-STaR, or of reference or
+            answer, as in HC-STVG.
+        box_times: the annotated boxes that are reference: at the shown frames, or all.
     """
 
     recogniser: Recogniser
@@ -129,7 +130,7 @@ class ScoringRules:
 
 @dataclass(frozen=True, slots=True)
 class AssessedAnswer:
-    """One scored sample. `matches[i]` is the index of the true object that answered object i is; None: of none."""
+    """One scored sample. `matches[i]` is the index of answered object i's true object; None without one."""
 
     score: TaskScore
     names: tuple[str, ...]
@@ -141,7 +142,7 @@ def true_objects(example: Example) -> list[RequiredObject]:
 
 
 def shown_times(example: Example) -> list[float]:
-    """Seconds of the frames shown."""
+    """Return seconds of the shown frames."""
     return InstructionInputs.of(example).times
 
 
@@ -150,10 +151,10 @@ def answered_objects(prediction: Prediction | None) -> list[AnsweredObject]:
 
 
 def box_track(item: RequiredObject, frame_times: Sequence[float], box_times: BoxTimes) -> dict[float, Xyxy]:
-    """The true boxes of an object that count, by seconds.
+    """Return the counted true boxes of an object, by seconds.
 
-    `shown`: those annotated at the time of a frame shown (of several, the nearest). An object that no frame shown has a
-    box of keeps all its boxes: it is to be found, and nobody can say where.
+    `shown`: boxes annotated at the time of a shown frame (of several, the nearest). An object without a box at a shown
+    frame keeps all its boxes: it must be found, although its place is not visible.
     """
     boxes = {time: as_xyxy(box) for time, box in zip(item.times, item.boxes, strict=True)}
     nearest: dict[float, float] = {}
@@ -166,7 +167,7 @@ def box_track(item: RequiredObject, frame_times: Sequence[float], box_times: Box
 
 
 def assess(sample: Scored, rules: ScoringRules) -> AssessedAnswer:
-    """Recognise a sample's objects, then score it. Raises ConfigError where the sentence encoder cannot be loaded."""
+    """Recognise a sample's objects, then score it. Raises ConfigError if the sentence encoder cannot be loaded."""
     frame_times, true_items = shown_times(sample.example), true_objects(sample.example)
     tracks = [box_track(item, frame_times, rules.box_times) for item in true_items]
     references = [
@@ -193,14 +194,14 @@ def assess(sample: Scored, rules: ScoringRules) -> AssessedAnswer:
 
 
 def _time_grid(tracks: Sequence[Mapping[float, Xyxy]], frame_times: Sequence[float]) -> list[float]:
-    """The times that a predicted time may mean, in order: those of true boxes, and of frames shown without any."""
+    """Return the possible meanings of a predicted time, in order: times of true boxes, and of other shown frames."""
     times = sorted({time for track in tracks for time in track})
     true_times = set(times)
     return sorted({*times, *(time for time in frame_times if snapped(time, times) not in true_times)})
 
 
 def _predicted_object(item: AnsweredObject, grid: Sequence[float], *, only_on_grid: bool) -> PredictedObject:
-    """An answered object, its boxes at times of the grid; at others too unless `only_on_grid`."""
+    """Return an answered object with its boxes at times of the grid; other times too unless `only_on_grid`."""
     boxes: dict[float, list[Xyxy]] = {}
     grid_times = set(grid)
     for entry in item.boxes:
@@ -221,7 +222,7 @@ GROUPS: Mapping[str, Callable[[Example], str]] = {
 class GroundingStatistics(SumStatistics):
     """The statistics of a run: sums over the objects of its tasks.
 
-    Where every task counts once, objects are added one by one, so that the last digit depends on their order alone.
+    If every task counts once, objects are added one by one, so that the last digit depends only on their order.
     `scores` and `groups` are (S,) of the tasks; a task's groups are by table.
     """
 
@@ -243,7 +244,7 @@ class GroundingStatistics(SumStatistics):
         return GroundingStatistics(scores, groups, self._recogniser)
 
     def tables(self) -> dict[str, Any]:
-        """Counts, how names were compared, and the figures of each group that occurs."""
+        """Return counts, how names were compared, and the scores of each group."""
         return {
             **self._counts(),
             "n": self.size,
@@ -258,7 +259,7 @@ class GroundingStatistics(SumStatistics):
         return {"n_tasks": self.size, "n_objects": sum(score.recognised.size for score in self._scores)}
 
     def _group_figures(self, table: str) -> dict[str, dict[str, Json]]:
-        """The figures of each group of a table, by its name."""
+        """Return the scores of each group of a table, by its name."""
         positions: dict[str, list[int]] = {}
         for at, groups in enumerate(self._groups):
             positions.setdefault(groups[table], []).append(at)
@@ -272,7 +273,7 @@ class GroundingStatistics(SumStatistics):
 
 
 def statistics_of(samples: Sequence[Scored], rules: ScoringRules) -> GroundingStatistics:
-    """The statistics of a run's samples, all names embedded together first."""
+    """Return the statistics of a run's samples, after embedding all names together."""
     rules.recogniser.prepare(
         ([item.name for item in answered_objects(s.prediction)], [item.names for item in true_objects(s.example)])
         for s in samples
@@ -287,7 +288,7 @@ def _figures(sums: Sums) -> Figures:
 
 
 def group_order(name: str) -> tuple[float, str]:
-    """The sort key of a group: those that start with a number come by it.
+    """Return the sort key of a group: groups that start with a number are sorted by it.
 
     >>> sorted(["120-150 s", "30-60 s", "over 210 s", "0-30 s"], key=group_order)
     ['0-30 s', '30-60 s', '120-150 s', 'over 210 s']
@@ -297,7 +298,7 @@ def group_order(name: str) -> tuple[float, str]:
 
 
 def duration_bin(seconds: float) -> str:
-    """The paper's bin of a video's duration.
+    """Return the paper's bin of a video's duration.
 
     >>> duration_bin(0), duration_bin(30), duration_bin(209.9), duration_bin(210)
     ('0-30 s', '30-60 s', '180-210 s', 'over 210 s')
@@ -309,5 +310,5 @@ def duration_bin(seconds: float) -> str:
 
 
 def count_group(objects: int) -> str:
-    """The group of a number of objects: 1, 2 or 3+."""
+    """Return the group of a number of objects: 1, 2 or 3+."""
     return str(objects) if objects < 3 else "3+"

@@ -1,16 +1,16 @@
 """T-STVG: which objects does a task need, when do they matter, and where are they (ToG-Bench, arXiv 2512.03666)?
 
-Frames at 0.25 a second with their times, one instruction, one answer with all objects, their stretches of time and
-boxes. The paper decodes greedily, once: `--temperature 0 --runs 1`.
+The model sees frames at 0.25 per second with their times and one instruction, and gives one answer with all objects,
+their time ranges and boxes. The paper decodes greedily, once: `--temperature 0 --runs 1`.
 
-What the paper leaves open, and what holds here:
-* how several objects are written: flat lists, each entry with its object's name (`prompts/t_stvg.yaml`);
-* which annotated boxes (one a second) are compared when frames are shown every four seconds. The published figures
-  tell: an answer with a box on every frame shown has one for a quarter of the seconds, so counting all of them would
-  keep vIoU below about 0.25 - and models reach 0.38. So the boxes of the frames shown count (`box_times=annotated`
-  counts all);
-* from which similarity two names are one object: option `threshold`;
-* boxes of annotations are scaled to the video as it lies there, where that is smaller or larger than the annotated one.
+Points that the paper leaves open, and our choices:
+* the format of several objects: flat lists, each entry with its object's name (`prompts/t_stvg.yaml`);
+* which annotated boxes (one per second) are compared when frames are shown every four seconds. The published scores
+  imply the choice: an answer with a box on every shown frame has one for a quarter of the seconds, so counting all of
+  them would keep vIoU below about 0.25, but models reach 0.38. So the boxes of the shown frames count
+  (`box_times=annotated` counts all);
+* the similarity from which two names are one object: option `threshold`;
+* boxes of annotations are scaled to the video on disk if its size differs from the annotated size.
 """
 
 from __future__ import annotations
@@ -115,13 +115,13 @@ class TSTVG(BaselineAnswers):
 
     @cached_property
     def rules(self) -> ScoringRules:
-        """The rules by which answers are scored, as the options say."""
+        """The rules for scoring answers, from the options."""
         return ScoringRules(
             Recogniser.of(self.chosen), cast("Viou", self.chosen["viou"]), cast("BoxTimes", self.chosen["box_times"])
         )
 
     def examples(self, release: Release, sampling: TogSampling) -> Iterator[Example | SkippedExample]:
-        """One example a task, by video and then in the order of the files."""
+        """Return one example per task, by video and then in the order of the files."""
         assert isinstance(release, TogRelease)
         for video_id, tasks in groupby(release.tasks, key=lambda filed: filed.task.video):
             if sampling.videos is not None and video_id not in sampling.videos:
@@ -154,10 +154,9 @@ class TSTVG(BaselineAnswers):
         return tuple(f"frame {number}, {time:.1f} s" for number, time in enumerate(shown_times(example), start=1))
 
     def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
-        """Objects with intervals in seconds and boxes in pixels, as `answers.read_answer` reads them.
+        """Return objects with intervals in seconds and boxes in pixels, read by `answers.read_answer`.
 
-        An answer that breaks off counts as far as its entries are complete, under both protocols: there is no released
-        code that says otherwise.
+        A truncated answer counts up to its last complete entry, under both protocols, since no code is released.
         """
         question = InstructionInputs.read(inputs)
         answer = read_answer(text, ShownFrames(question.times, question.frame_width, question.frame_height, box_format))
@@ -166,11 +165,11 @@ class TSTVG(BaselineAnswers):
         return answer
 
     def statistics(self, samples: Sequence[Scored]) -> GroundingStatistics:
-        """Figures of objects (O-), of tasks (T-), and strict ones (ST-); `O-Acc` of a sample is its fraction."""
+        """Return scores of objects (O-), of tasks (T-), and strict (ST-); `O-Acc` of a sample is its fraction."""
         return statistics_of(samples, self.rules)
 
     def as_target(self, example: Example, prediction: Prediction) -> RequiredObjects | None:
-        """The answered objects as if they were true; those without a box are left out: nobody can find them."""
+        """Return the answered objects as a target, without objects that have no box, since nothing can find them."""
         objects = [
             RequiredObject(
                 category=item.name,
@@ -186,9 +185,9 @@ class TSTVG(BaselineAnswers):
         return RequiredObjects(objects) if objects else None
 
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
-        """Failures by the score's assignment: names first, then time (tIoU) and place (vIoU) of what was recognised.
+        """Return failures by the score's assignment: names, then time (tIoU) and place (vIoU) of recognised objects.
 
-        Answered objects that are none of the true ones are repeated or made up.
+        Answered objects that match no true object are repeated or hallucinated.
         """
         ids, assessment = evidence_objects(example), assess(Scored(example, prediction), self.rules)
         for index, recognised in enumerate(assessment.score.recognised.tolist()):
@@ -208,7 +207,7 @@ class TSTVG(BaselineAnswers):
                 yield AnswerFailure("duplicate" if name in recognised_names else "hallucinated")
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
-        """Objects that were recognised, with their overlaps; those that were not; and answered ones that are none."""
+        """Explain with recognised objects and their overlaps, missed objects, and answered objects without a match."""
         hits, misses = [], []
         assessment = assess(Scored(example, prediction), self.rules)
         answer_of = {match: index for index, match in enumerate(assessment.matches) if match is not None}
@@ -226,7 +225,7 @@ class TSTVG(BaselineAnswers):
         )
 
     def overlays(self, example: Example, prediction: Prediction | None) -> tuple[Overlay, ...]:
-        """True and answered boxes on the frames shown."""
+        """Return true and answered boxes on the shown frames."""
         times = shown_times(example)
         reference = [
             Overlay(frame, box, "reference", item.category)
@@ -246,7 +245,7 @@ SHAPE_TOLERANCE = 0.01
 
 
 def _facts(release: TogRelease, record: VideoRecord) -> VideoFacts:
-    """Facts of the video on disk. Raises DataError where it is missing, damaged, or of another shape."""
+    """Return facts of the video on disk. Raises DataError if it is missing, damaged, or has another aspect ratio."""
     path = release.video_path(record.id)
     facts = video_facts(path, fps=record.fps if path.is_dir() else None)
     shape_ratio = facts.width * record.height / (facts.height * record.width)
@@ -304,7 +303,7 @@ def _example(
 
 
 def _required_object(item: ObjectRecord, task_kind: str, sx: float, sy: float) -> RequiredObject:
-    """An object of the target, its boxes scaled to the video's size: by `sx` across and `sy` down."""
+    """Return an object of the target, its boxes scaled to the video's size: by `sx` across and `sy` down."""
     return RequiredObject(
         category=item.category,
         kind=item.kind or task_kind,
@@ -321,7 +320,7 @@ def _times_text(item: RequiredObject) -> str:
 
 
 def _boxes_on_frames(boxes: Iterable[tuple[float, list[float]]], times: list[float]) -> Iterator[tuple[int, Xyxy]]:
-    """Boxes that lie on a frame shown, with its number from 0."""
+    """Return boxes on a shown frame, with its number from 0."""
     frames = {time: frame for frame, time in enumerate(times)}
     for time, box in boxes:
         frame = frames.get(snapped(time, times))

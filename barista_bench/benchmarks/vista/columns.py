@@ -1,13 +1,13 @@
-r"""Columns of a ViSTa example, and the scores read out of an answer (docs/upstream/vista.md).
+r"""Columns of a ViSTa example, and scores read from an answer (docs/upstream/vista.md).
 
-The released rule takes what stands after the last "Final Scores". For each label it looks at the lines that hold the
-label as a word, in either case, drops each line up to the label's last occurrence (where it is written in the same
-case), and takes the largest number of what is left: of `4/5` that is 5. Numbers are what the released expression
-`(?<!_)([0-9]+(?:\.[0-9]+)?)` finds: without a sign, with decimals or not, and of digits behind an underscore all but
-the first (of `label_12`, 2). A label without a number scores -0.1.
+The released rule uses the text after the last "Final Scores". For each label it takes the lines with the label as a
+word, in either case, drops each line up to the label's last occurrence (in the same case), and takes the largest
+remaining number: of `4/5` that is 5. Numbers are matched by the released expression `(?<!_)([0-9]+(?:\.[0-9]+)?)`:
+without a sign, with or without decimals, and for digits behind an underscore all but the first (of `label_12`, 2). A
+label without a number scores -0.1.
 
-The strict reading wants what the prompt asks for and nothing else: one line `- (label) score` for every label, with a
-score from 0 to 5 (to 1 where `conversation=minecraft` asks so).
+The strict reading accepts exactly the prompt's format: one line `- (label) score` for every label, with a score from 0
+to 5 (to 1 with `conversation=minecraft`).
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from barista_bench.core.task import ParseError, Prediction
 class MatchingInputs(Inputs):
     """One video of a problem set.
 
-    `labels` and `descriptions` stand side by side, in the order of the set's file; `prompt_gpt` and `example_gpt` are
-    the release's words about the set; `frame_count` is how many frames are shown.
+    `labels` and `descriptions` correspond, in the order of the set's file. `prompt_gpt` and `example_gpt` are the
+    release's texts about the set. `frame_count` is the number of shown frames.
     """
 
     problem_set: str
@@ -37,21 +37,21 @@ class MatchingInputs(Inputs):
 
     @property
     def choices(self) -> dict[str, str]:
-        """Label to description."""
+        """Return label -> description."""
         return dict(zip(self.labels, self.descriptions, strict=True))
 
 
 class MatchingTarget(Target):
-    """The labels that fit the video: one, but for Minecraft's `multilabel`."""
+    """The labels that fit the video: one, except in Minecraft's `multilabel`."""
 
     labels: list[str]
 
 
 class MatchingMetadata(Metadata):
-    """The keys that analysis groups by.
+    """The keys for grouping in analysis.
 
-    `environment`, `level` and `type` in the paper's words; `frames` is how many were asked for, `frame_count` how many
-    the video has; `seconds` is None where the video has no times; `shared_prefix`: see `ProblemSet`.
+    `environment`, `level` and `type` are in the paper's words. `frames` is the requested number of frames,
+    `frame_count` the video's number. `seconds` is None if the video has no times. `shared_prefix`: see `ProblemSet`.
     """
 
     split: str
@@ -92,8 +92,8 @@ _DECORATION = re.compile(r"[\s:*#_`]*")
 class LabelScores(TypedFields):
     """A parsed answer.
 
-    `scores` by the released rule, without the labels that have none, which are `missing`; `strict` one score a label,
-    None where the answer is not as asked.
+    `scores` follow the released rule, without the labels in `missing`, which have no score. `strict` has one score per
+    label, None if the answer's format is wrong.
     """
 
     scores: dict[str, float]
@@ -102,16 +102,16 @@ class LabelScores(TypedFields):
 
     @property
     def best(self) -> list[str]:
-        """The labels with the highest score that was given, in the order of the question."""
+        """Return the labels with the highest given score, in the order of the question."""
         highest = max(self.scores.values())
         return [label for label, score in self.scores.items() if score == highest]
 
 
 def read_answer(text: str, labels: Sequence[str], highest: float = HIGHEST) -> Prediction | ParseError:
-    """The `LabelScores` of an answer to a question with these labels, scored from 0 to `highest`.
+    """Return the `LabelScores` of an answer to a question with these labels, scored from 0 to `highest`.
 
-    Where no label at all has a score there is no prediction: the released rule would still give all of them -0.1, and
-    so do the figures.
+    If no label has a score there is no prediction. The released rule would still give all labels -0.1, and so do the
+    scores.
     """
     encoder_scores = read_scores(text, labels)
     if encoder_scores is not None:
@@ -124,7 +124,10 @@ def read_answer(text: str, labels: Sequence[str], highest: float = HIGHEST) -> P
 
 
 def released_scores(body: str, labels: Sequence[str]) -> dict[str, float]:
-    """Scores by the released rule; `body` is what stands after the heading. A number beyond all floats is none."""
+    """Return scores by the released rule; `body` is the text after the heading.
+
+    A number too large for floats is ignored.
+    """
     lines = [line for line in body.split("\n") if _DIGIT.search(line)]
     scores = {}
     for label in labels:
@@ -138,9 +141,9 @@ def released_scores(body: str, labels: Sequence[str]) -> dict[str, float]:
 
 
 def strict_scores(body: str, labels: Sequence[str], highest: float = HIGHEST) -> dict[str, float] | None:
-    """The scores of an answer that is exactly as asked, else None; `body` is what stands after the heading.
+    """Return the scores of an answer in exactly the requested format, else None; `body` is the text after the heading.
 
-    Fences and blank lines are no fault.
+    Fences and blank lines are allowed.
     """
     lines = [line.strip() for line in body.splitlines() if not _DECORATION.fullmatch(line)]
     if len(lines) != len(labels):
@@ -153,7 +156,7 @@ def strict_scores(body: str, labels: Sequence[str], highest: float = HIGHEST) ->
 
 
 def write_answer(scores: dict[str, float]) -> str:
-    """Scores as the prompt asks for them: `Final Scores`, then a line `- (label) score` each."""
+    """Write scores in the prompt's format: `Final Scores`, then a line `- (label) score` each."""
     return "\n".join([HEADING, *(f"- ({label}) {score:g}" for label, score in scores.items())])
 
 

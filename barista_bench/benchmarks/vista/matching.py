@@ -1,16 +1,16 @@
 """ViSTa (arXiv 2411.13211): which of a problem set's descriptions fits a video? (paper, section 4.1 and appendix B).
 
-A question is one video of one problem set. Evenly spaced frames are shown, and every description of the set is scored:
-by a dual encoder through the cosine of its embeddings (`Task.choices`), by a generative model in two conversations (it
-describes the frames; then, in a new one without the frames, it compares its description with the summaries and scores
-each from 0 to 5), or in one, as the option `conversation` says; `minecraft` is what the paper asked of that
-environment alone (its figures 10 to 12).
+A question is one video of one problem set. The model sees evenly spaced frames and scores every description of the set.
+A dual encoder scores by the cosine of its embeddings (`Task.choices`). A generative model scores in two conversations
+(it describes the frames; then, in a new conversation without the frames, it compares its description with the summaries
+and scores each from 0 to 5), or in one, by the option `conversation`. `minecraft` is the paper's prompt for that
+environment only (its figures 10 to 12).
 
-Scores mean nothing alone. Within a problem set they pass a softmax over the descriptions and are standardised for each
-description over the videos; the best one is the prediction. The figure is macro-F1 within a set, averaged over sets
-(`scoring`). What one sample is scored by (`top1`) looks at its own scores alone.
+Single scores have no meaning. Within a problem set they pass a softmax over the descriptions and are standardised for
+each description over the videos; the best is the prediction. The score is macro-F1 within a set, averaged over sets
+(`scoring`). The score of one sample (`top1`) uses only its scores.
 
-Where the sources are silent or differ, see docs/upstream/vista.md, "What is done here".
+For points where the sources are silent or differ, see docs/upstream/vista.md, "What is done here".
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ _KINDS: dict[str, FailureKind] = {
 
 
 class Matching(ReleaseTask[EvenSampling]):
-    """The base of the tasks, which differ in the environment alone."""
+    """The base of the tasks, which differ only in the environment."""
 
     benchmark = "vista"
     version = 2
@@ -108,9 +108,9 @@ class Matching(ReleaseTask[EvenSampling]):
         super().__init__(prompts or packaged_prompts(_PACKAGE, wording), options=options)
 
     def examples(self, release: Release, sampling: EvenSampling) -> Iterator[Example | SkippedExample]:
-        """Every video of every set, by the sets' ids and then as their files list them.
+        """Return every video of every set, by the sets' ids and then in the order of their files.
 
-        Raises DataError where the release is none of ViSTa.
+        Raises DataError if the release is not ViSTa's.
         """
         if not isinstance(release, VistaRelease):
             raise DataError(f"{release.root}: is not a release of ViSTa. Remedy: open it with this benchmark")
@@ -164,18 +164,18 @@ class Matching(ReleaseTask[EvenSampling]):
         )
 
     def resampling_unit(self, example: Example) -> str:
-        """The problem set: its videos are scored together."""
+        """Return the problem set: its videos are scored together."""
         return MatchingInputs.of(example).problem_set
 
     def choices(self, example: Example) -> Mapping[str, str]:
         return MatchingInputs.of(example).choices
 
     def answered_choices(self, prediction: Prediction) -> Sequence[str]:
-        """The best labels by the sample's own scores."""
+        """Return the best labels by the sample's scores."""
         return LabelScores.read(prediction.value).best
 
     def prompt(self, example: Example, box_format: BoxFormat) -> Prompt:
-        """Describe the frames, or (unless `conversation=two`) describe, compare and score."""
+        """Return the first prompt: describe the frames, or (unless `conversation=two`) describe, compare and score."""
         inputs = MatchingInputs.of(example)
         example_gpt = inputs.example_gpt if self.chosen["one_shot"] else None
         values = {"frame_count": str(inputs.frame_count), "task": inputs.prompt_gpt.strip()}
@@ -190,9 +190,9 @@ class Matching(ReleaseTask[EvenSampling]):
         return Prompt(system, (*map(ImagePart, range(len(example.frames))), TextPart(user)))
 
     def follow_up(self, example: Example, answers: tuple[str, ...], box_format: BoxFormat) -> Prompt | None:
-        """After the description: compare it with the summaries and score them, without the frames.
+        """Return the prompt after the description: compare it with the summaries and score them, without the frames.
 
-        A model that scores the descriptions at once, as dual encoders do, has answered already.
+        A model that scores the descriptions directly, as dual encoders do, has already answered.
         """
         inputs = MatchingInputs.of(example)
         is_done = self.chosen["conversation"] != "two" or len(answers) > 1
@@ -202,23 +202,23 @@ class Matching(ReleaseTask[EvenSampling]):
         return Prompt(self.prompts.fill()[0], (TextPart(text),))
 
     def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
-        """The scores of a dual encoder, or those that a generative model wrote: see `columns.read_answer`."""
+        """Return the scores of a dual encoder, or of a generative model's text: see `columns.read_answer`."""
         return read_answer(text, MatchingInputs.read(inputs).labels, self._highest)
 
     @property
     def _highest(self) -> int:
-        """The score of what fits best, as the prompt says."""
+        """Return the highest score in the prompt."""
         return 1 if self.chosen["conversation"] == _MINECRAFT else HIGHEST
 
     def statistics(self, samples: Sequence[Scored]) -> MatchedSets:
         return MatchedSets.of(samples, str(self.chosen["standardise"]))
 
     def facets(self, example: Example) -> Fields:
-        """The number of descriptions that fit, beside the metadata."""
+        """Return the number of fitting descriptions, and the metadata."""
         return {"fitting_descriptions": len(_reference(example))}
 
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
-        """Failures by the sample's own scores: another description is best, or others are as good as the true one."""
+        """Return failures by the sample's scores: another description is best, or others tie with the right one."""
         best, reference = set(LabelScores.read(prediction.value).best), set(_reference(example))
         if best <= reference:
             return ()
@@ -227,9 +227,11 @@ class Matching(ReleaseTask[EvenSampling]):
         return (AnswerFailure(_KINDS.get(MatchingMetadata.of(example).type, "wrong_option")),)
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
-        """The true and the best descriptions by the sample's own scores, which the other videos of its set may turn.
+        """Explain with the right and the best descriptions by the sample's scores.
 
-        Where several descriptions fit, one of them is enough: the others are no misses.
+        The other videos of its set may change the prediction.
+
+        If several descriptions fit, one is enough: the others are no misses.
         """
         texts, reference = self.choices(example), _reference(example)
         answer = LabelScores.read(prediction.value) if prediction else LabelScores({}, None, [])
@@ -246,17 +248,17 @@ class Matching(ReleaseTask[EvenSampling]):
         )
 
     def reference_answer(self, example: Example, box_format: BoxFormat) -> str:
-        """Full marks to the true description: to the first of several, since only one may be best."""
+        """Write full marks for the right description: for the first of several, since only one may be best."""
         return self._full_marks_answer(example, _reference(example)[0])
 
     def random_answer(self, example: Example, rng: random.Random, box_format: BoxFormat) -> str:
         return self._full_marks_answer(example, rng.choice(MatchingInputs.of(example).labels))
 
     def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
-        """The label that fits most of the set's other videos; of several, the first.
+        """Return the label that fits most of the set's other videos; the first at a tie.
 
-        Where every label fits one video, as in permutations, it is never this one's: the baseline of the paper, which
-        also counts the video itself, is the figure `majority_f1`.
+        If every label fits one video, as in permutations, it is never this video's label. The baseline of the paper,
+        which also counts the video itself, is the score `majority_f1`.
         """
         set_examples = [other for other in others if self.resampling_unit(other) == self.resampling_unit(example)]
         counts = Counter(label for other in set_examples for label in _reference(other))
@@ -274,7 +276,7 @@ class VirtualHome(Matching):
 
 
 class RealWorld(Matching):
-    """Filmed videos; its level 1 has object tracking, interactions and doors besides."""
+    """Filmed videos; its level 1 also has object tracking, interactions and doors."""
 
     name = upstream_name = environment = "real_world"
 
@@ -286,7 +288,7 @@ class Minecraft(Matching):
 
 
 class All(Matching):
-    """All environments together: every problem set counts the same."""
+    """All environments together: every problem set has the same weight."""
 
     name = upstream_name = "all"
     environment = None
@@ -301,7 +303,7 @@ def _summaries(inputs: MatchingInputs) -> str:
 
 
 class _Facts(NamedTuple):
-    """A video's facts, kept while all sets are gone through: `seconds` from its first frame to its last, if known."""
+    """A video's facts, cached during a pass over all sets: `seconds` from its first frame to its last, if known."""
 
     frame_count: int
     fps: float
@@ -309,7 +311,7 @@ class _Facts(NamedTuple):
 
 
 def _facts(release: VistaRelease, video_id: str) -> _Facts | str:
-    """A video's facts, or why it cannot be used."""
+    """Return a video's facts, or the reason why it cannot be used."""
     try:
         path = release.video_path(video_id)
         if not path.exists():

@@ -2,7 +2,7 @@
 
 Every value is the unweighted mean of macro-F1 over problem sets with the released 95% interval (mean +- 1.96 standard
 errors over sets); a model's runs are averaged within each set first. The baseline answers every video of a set with the
-label that is true most often.
+most frequent right label.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _SUFFIX = re.compile(r" \([^()]*\)$")
 
 
 def paper_tables(samples: Sequence[ModelSamples]) -> list[Table]:
-    """One table over all, and charts as far as the samples have what they show."""
+    """Return one table over all, and charts for which there are samples."""
     sets = set_means(samples)
     if sets.empty:
         return []
@@ -59,10 +59,10 @@ def paper_tables(samples: Sequence[ModelSamples]) -> list[Table]:
 
 
 def set_means(samples: Sequence[ModelSamples]) -> pd.DataFrame:
-    """A row for each problem set of each model, in the order of the paper: by environment, level, theme.
+    """Return a row for each problem set of each model, in the order of the paper: by environment, level, theme.
 
-    `f1` and `majority` (of the baseline) are means over runs. A model that was shown several numbers of frames is as
-    many models by `name`, `at` is their order; each has a set once, though several tasks ask for it.
+    `f1` and `majority` (of the baseline) are means over runs. A model that saw several numbers of frames is as many
+    models by `name`, in the order of `at`. Each has a set once, even if several tasks ask for it.
     """
     import pandas as pd
 
@@ -109,16 +109,16 @@ def _names(sets: pd.DataFrame) -> list[str]:
 
 
 def _distinct_sets(sets: pd.DataFrame) -> pd.DataFrame:
-    """Each set that any model has once."""
+    """Return each set once, over all models."""
     return sets.drop_duplicates("set_id", keep="last")
 
 
 def _table(sets: pd.DataFrame) -> Table:
-    """Figures 3, 4 and 13 to 15 in one table: a row for each environment, level and type."""
+    """Return figures 3, 4 and 13 to 15 in one table: a row for each environment, level and type."""
     names = _names(sets)
 
     def cells(group: pd.DataFrame) -> list[Value]:
-        """The number of sets, the mean of each model over those that it has, and that of the baseline."""
+        """Return the number of sets, each model's mean over its sets, and the baseline's mean."""
         distinct_sets = _distinct_sets(group)
         models = (_cell(group[group["name"] == name]["f1"]) for name in names)
         return [len(distinct_sets), *models, _cell(distinct_sets["majority"])]
@@ -137,7 +137,7 @@ def _cell(values: pd.Series[float]) -> Value:
 
 
 def _chart(title: str, sets: pd.DataFrame, x: str) -> Table:
-    """Lines against the level, or bars by environment and theme."""
+    """Return lines by level, or bars by environment and theme."""
     series = {name: _series(sets[sets["name"] == name], x) for name in _names(sets)}
     series[BASELINE] = _series(_distinct_sets(sets), x, "majority")
     if x == "level":
@@ -146,12 +146,12 @@ def _chart(title: str, sets: pd.DataFrame, x: str) -> Table:
 
 
 def _series(sets: pd.DataFrame, x: str, y: str = "f1") -> dict[float | str, Value]:
-    """The means of sets, those of one x together."""
+    """Return the means of sets, grouped by x."""
     return {at if isinstance(at, str) else int(at): _cell(part[y]) for at, part in sets.groupby(x, sort=False)}
 
 
 def _frame_charts(sets: pd.DataFrame) -> list[Table]:
-    """Figures 5 and 16, where a model was shown different numbers of frames: general sets, and level 1 by theme."""
+    """Return figures 5 and 16, if a model saw different numbers of frames: general sets, and level 1 by theme."""
     by_frames = sets.assign(model=sets["model"].str.replace(_SUFFIX, "", regex=True)).sort_values("at", kind="stable")
     by_frames = by_frames.drop_duplicates(["model", "frames", "set_id"])
     by_frames = by_frames[by_frames.groupby("model")["frames"].transform("nunique") > 1].sort_index()
@@ -177,7 +177,7 @@ def _frame_charts(sets: pd.DataFrame) -> list[Table]:
 
 
 def _table_chart(sets: pd.DataFrame) -> list[Table]:
-    """Figure 17: the object that is picked up from a cluttered table, in a simulation (habitat) and filmed (real)."""
+    """Return figure 17: the object picked up from a cluttered table, in a simulation (habitat) and filmed (real)."""
     cluttered = sets[sets["release_type"] == _CLUTTERED_TABLE]
     cluttered = cluttered.assign(place=[words(set_id.rpartition("/")[2]) for set_id in cluttered["set_id"]])
     series = {name: _series(cluttered[cluttered["name"] == name], "place") for name in _names(cluttered)}

@@ -1,11 +1,11 @@
 """A ViSTa release (arXiv 2411.13211), read and checked: problem sets, their videos, and `metadata.csv` beside them.
 
     metadata.csv                                     a row for each video, set and fitting description
-    tasks/<environment>/<level>/<type>/<id>.yaml     descriptions, and what a generative model is given
+    tasks/<environment>/<level>/<type>/<id>.yaml     descriptions, and texts for a generative model
     tasks/<environment>/<level>/<type>/<id>_data.json   which video fits which description
 
-The two files of a set are what is asked; the table is compared with them. Names starting with `_` are drafts of the
-release's authors and are passed over. A bad entry costs that entry, a bad file its set; both are listed in `problems`.
+The two files of a set define the questions; the table is compared with them. Names starting with `_` are drafts of the
+release's authors and are skipped. A bad entry loses only that entry, a bad file its set; both are listed in `problems`.
 """
 
 from __future__ import annotations
@@ -64,11 +64,13 @@ _REFETCH = "compare with the release, or fetch it again"
 
 @dataclass(slots=True)
 class VistaRelease(AnnotationRelease):
-    """A release, read and checked. `root` is the folder with `tasks`, and `<environment>/<path>` lies below `videos`.
+    """A release, read and checked.
+
+    `root` is the folder with `tasks`, and `<environment>/<path>` lies below `videos`.
 
     Args:
         sets: by their ids, in their order.
-        rows: of `metadata.csv`, by the set's id; empty where there is no such table.
+        rows: of `metadata.csv`, by the set's id; empty without such a table.
         unused_files: files below `tasks` that belong to no set, e.g. drafts (`_template.yaml`).
     """
 
@@ -78,9 +80,9 @@ class VistaRelease(AnnotationRelease):
 
 
 def open_release(root: Path, videos: Path | None = None) -> VistaRelease:
-    """Read a release. `root` is its folder `data`, or the folder that holds that one.
+    """Read a release. `root` is its folder `data`, or the parent of that folder.
 
-    Raises DataError where there is no release in the folder, or nothing in it can be used.
+    Raises DataError if the folder has no release, or nothing in it can be used.
     """
     folder = next((path for path in (root, root / "data") if (path / TASKS_FOLDER).is_dir()), None)
     if folder is None:
@@ -111,7 +113,7 @@ def open_release(root: Path, videos: Path | None = None) -> VistaRelease:
 
 
 def _description_files(tasks: Path) -> tuple[list[str], tuple[str, ...]]:
-    """Description files of sets below `tasks`, sorted, and what else lies there."""
+    """Return description files of sets below `tasks`, sorted, and all other files."""
     names, others = [], []
     for path in sorted(path for path in tasks.rglob("*") if not path.is_dir()):
         relative = path.relative_to(tasks)
@@ -126,7 +128,7 @@ def _description_files(tasks: Path) -> tuple[list[str], tuple[str, ...]]:
 
 
 def _read_set(root: Path, set_id: str, log: ProblemLog, entries_log: ProblemLog) -> ProblemSet:
-    """The problem set of an id. Raises RecordError where it cannot be used; what it can do without is logged."""
+    """Return the problem set of an id. Raises RecordError if it is unusable; faults that do not matter are logged."""
     parts = set_id.split("/")
     level = _level_of(parts[1]) if len(parts) > 2 else None
     if level is None or parts[0] not in ENVIRONMENTS:
@@ -162,7 +164,7 @@ def _read_set(root: Path, set_id: str, log: ProblemLog, entries_log: ProblemLog)
 
 
 def _level_of(folder: str) -> int | None:
-    """The level that a release's folder holds; None where it is none.
+    """Return the level of a release's folder; None for other folders.
 
     >>> _level_of("extrapyramidal"), _level_of("level_8"), _level_of("level_x")
     (1, 8, None)
@@ -182,7 +184,7 @@ def _descriptions(prompts: Mapping[str, str], log: ProblemLog) -> dict[str, str]
 
 
 def _set_videos(path: Path, descriptions: Mapping[str, str], set_id: str, log: ProblemLog) -> dict[str, LabelledVideo]:
-    """The entries of a set that can be used, by video."""
+    """Return the usable entries of a set, by video."""
     videos: dict[str, LabelledVideo] = {}
     entries = [entry for placed in read_values(path, log) for entry in elements(placed.value, log)]
     if len(entries) > MAX_VIDEOS:
@@ -200,7 +202,7 @@ def _set_videos(path: Path, descriptions: Mapping[str, str], set_id: str, log: P
 
 
 def _labelled_video(descriptions: Mapping[str, str], set_id: str, placed: PlacedRecord) -> LabelledVideo:
-    """The video of an entry. Raises RecordError."""
+    """Return the video of an entry. Raises RecordError."""
     entry = typed(placed.value, VideoEntry)
     fault = next((what for part in entry.path.split("/") if (what := name_problem(part))), None)
     if fault:
@@ -224,7 +226,7 @@ def _metadata(content: object, log: ProblemLog) -> SetMetadata:
 
 
 def _warn_of_oddities(problem_set: ProblemSet, log: ProblemLog) -> None:
-    """Warn of oddities that cost nothing, but move scores."""
+    """Warn of oddities that lose no data, but change scores."""
     used_labels = {label for video in problem_set.videos for label in video.labels}
     unused = [label for label in problem_set.descriptions if label not in used_labels]
     if unused:
@@ -237,7 +239,7 @@ def _warn_of_oddities(problem_set: ProblemSet, log: ProblemLog) -> None:
 
 
 def _read_table(root: Path) -> tuple[dict[str, list[MetadataRow]], list[Problem]]:
-    """Rows by set id. A table that is absent or broken costs the comparison alone."""
+    """Return rows by set id. An absent or broken table loses only the comparison."""
     rows: dict[str, list[MetadataRow]] = {}
     try:
         for row in read_rows(root / TABLE):
@@ -249,7 +251,7 @@ def _read_table(root: Path) -> tuple[dict[str, list[MetadataRow]], list[Problem]
 
 
 def _differences(problem_set: ProblemSet, rows: Sequence[MetadataRow]) -> Iterator[Problem]:
-    """Problems where the table's rows of a set differ from the set's own files."""
+    """Return problems where the table's rows of a set differ from the set's files."""
 
     def warning(what: str, remedy: str = _REFETCH) -> Problem:
         return Problem("warning", TABLE, problem_set.set_id, what, remedy)
@@ -277,16 +279,16 @@ def _differences(problem_set: ProblemSet, rows: Sequence[MetadataRow]) -> Iterat
 
 
 def _fault(error: DataError, root: Path) -> str:
-    """The fault, without the remedy and the root, which a problem tells itself."""
+    """Return the fault, without the remedy and the root, which a problem contains itself."""
     return str(error).partition(". Remedy:")[0].replace(f"{root}/", "")
 
 
 def counts(release: VistaRelease, by: Sequence[str] = ("environment", "level", "type")) -> pd.DataFrame:
-    """The counts of what a release holds: a row for each group of problem sets, sorted.
+    """Count the content of a release: a row for each group of problem sets, sorted.
 
-    Columns: `by` (any of `COUNTED_BY`; none for one row over all), and how many `problem_sets`, `rows` (of
-    metadata.csv), `entries` (a video in a set), `videos` (each once) and `labels` (descriptions) the group has. Raises
-    ConfigError where a name in `by` is none of `COUNTED_BY`.
+    Columns: `by` (any of `COUNTED_BY`; empty for one row over all), and the group's number of `problem_sets`, `rows`
+    (of metadata.csv), `entries` (a video in a set), `videos` (each once) and `labels` (descriptions). Raises
+    ConfigError if a name in `by` is not in `COUNTED_BY`.
     """
     import pandas as pd
 

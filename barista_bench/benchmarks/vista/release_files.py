@@ -1,8 +1,7 @@
 """The content of a ViSTa release, and its three kinds of files, read within bounds: each is untrusted input.
 
-Names are the paper's: its environments are called otherwise in the release's folders, and what it calls general problem
-sets is `remix` there. YAML is read as text alone: label ids such as `on`, `no` or `1` stay what the JSON files call
-them.
+Names follow the paper: the release's folders use other names for environments, and `remix` for general problem sets.
+YAML is read only as text: label ids such as `on`, `no` or `1` stay the same as in the JSON files.
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ class LabelledVideo:
 
     Args:
         video_id: its path below the videos: `<environment's folder>/<path in the file>`.
-        labels: ids of the descriptions that fit it: one, but for Minecraft's `multilabel`.
+        labels: ids of the descriptions that fit it: one, except in Minecraft's `multilabel`.
         entry: its index in `<id>_data.json`, from 0.
     """
 
@@ -77,17 +76,17 @@ class ProblemSet:
     Args:
         set_id: its path below `tasks`, without `.yaml`: `alfred/level_3/remix/<uuid>`.
         environment: in the paper's words.
-        level: 1 to 8, how many actions follow one another.
+        level: 1 to 8, the number of consecutive actions.
         type: the paper's theme.
         release_level: the folder: `foundation`, `extrapyramidal` or `level_<n>`.
         release_type: the folder below.
         descriptions: label id to text, in the order of the file.
-        prompt: the release's words about the set for a generative model (`prompt_gpt`).
-        example: an example answer for it (`example_gpt`); None where the set has none.
+        prompt: the release's text about the set for a generative model (`prompt_gpt`).
+        example: an example answer for it (`example_gpt`); None if the set has none.
         videos: in the order of the file.
-        concepts: lists of objects and actions that occur, by the release's names.
+        concepts: lists of occurring objects and actions, by the release's names.
         shared_prefix: label id to the number of steps that its description shares with the set's base video.
-        slicing_consistent: the release's `is_consistent_wrt_slicing`; None where it does not say.
+        slicing_consistent: the release's `is_consistent_wrt_slicing`; None if missing.
     """
 
     set_id: str
@@ -112,14 +111,14 @@ _REFETCH = "correct it, or fetch it again"
 
 
 class VideoEntry(msgspec.Struct):
-    """One entry of `<id>_data.json`: a video, and the id of the label that fits it, or several with commas between."""
+    """One entry of `<id>_data.json`: a video, and the id of the fitting label, or several with commas between."""
 
     path: str
     label: str
 
 
 class PrefixLength(msgspec.Struct):
-    """The number of steps that one description shares with the set's first one, at their beginning."""
+    """The number of first steps that a description shares with the set's first description."""
 
     description: str
     shared_prefix: int
@@ -134,7 +133,7 @@ class SetMetadata(msgspec.Struct):
 
 
 class SetDescription(msgspec.Struct):
-    """One `<id>.yaml`: a problem set without its videos. `metadata` as it stands there, a `SetMetadata`."""
+    """One `<id>.yaml`: a problem set without its videos. `metadata`, unchanged, is a `SetMetadata`."""
 
     label_prompts: dict[str, str]
     prompt_gpt: str
@@ -154,7 +153,7 @@ class MetadataRow(msgspec.Struct):
 
 
 def read_description(path: Path) -> SetDescription:
-    """One problem set's YAML file. Raises DataError naming file and field."""
+    """Read one problem set's YAML file. Raises DataError naming file and field."""
     data = read_bounded(path, MAX_YAML, remedy=_REFETCH)
     content = load_yaml(data, str(path), error=DataError, remedy=_REFETCH, text_only=True)
     if isinstance(content, dict):  # keys without a value are as good as absent
@@ -163,7 +162,7 @@ def read_description(path: Path) -> SetDescription:
 
 
 def read_rows(path: Path) -> Iterator[MetadataRow]:
-    """The rows of `metadata.csv`. Raises DataError naming the file and the line of the first bad row."""
+    """Read the rows of `metadata.csv`. Raises DataError naming the file and the line of the first bad row."""
     text = read_bounded_text(path, MAX_CSV, remedy=_REFETCH)
     reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
     try:

@@ -1,10 +1,10 @@
 """The scores of samples: macro-F1 of each problem set and means over sets, by the metric `sequence_matching`.
 
-Two things are particular to a run of the benchmark. A set may be incomplete, where videos are absent: it is scored over
-what is there and counted as incomplete; where all that is there has one label, standardised scores of the right answer
-tie, and it is not scored. And in Minecraft's first set a video fits several descriptions: a prediction
-that is one of them is right, and any other one is a mistake about the first of them. Which way the released code takes
-there is not known.
+Two points are special to a run of the benchmark. First, a set may be incomplete if videos are absent: it is scored over
+the available videos and counted as incomplete. If all available videos have one label, standardised scores of the right
+answer tie, and the set is not scored. Second, in Minecraft's first set a video fits several descriptions: a prediction
+of any of them is right, and any other is a mistake about the first of them. The released code's rule for this is not
+known.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ LabelRow = list[float | None]
 
 
 class AnsweredVideo(NamedTuple):
-    """One sample: the indices of the labels that fit, and scores by either reading, None where there are none.
+    """One sample: the indices of the fitting labels, and scores by either reading, None without scores.
 
-    `top1` is 1 where a true description has the highest of the sample's own scores, shared by those that tie with it.
+    `top1` is 1 if a right description has the highest of the sample's scores, shared between ties.
     """
 
     inputs: MatchingInputs
@@ -62,11 +62,11 @@ class AnsweredVideo(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class MatchedSet:
-    """One problem set of one run. `f1` is None where it cannot be scored: one video, or one label is left of it.
+    """One problem set of one run. `f1` is None if it cannot be scored: only one video, or only one label is left.
 
-    Macro-F1 by the released reading, by the strict one (a video without it is wrong), and of always answering the label
-    that is true most often; `unread` counts videos without a readable answer, `ties` those with several best labels, of
-    which the first counts.
+    Macro-F1 by the released reading, by the strict reading (a video without it is wrong), and of always answering the
+    most frequent right label. `unread` counts videos without a readable answer, `ties` videos with several best labels,
+    where the first counts.
     """
 
     set_id: str
@@ -84,11 +84,11 @@ class MatchedSet:
 
 
 class MatchedSets(SampleStatistics):
-    """Means over the problem sets of a run, and over its samples. `sets` are in the order in which they come.
+    """Means over the problem sets of a run, and over its samples. `sets` are in order of appearance.
 
     Args:
         videos: (S,) the samples, in any order.
-        standardise: how scores are made comparable, as `sequence_matching` takes it; the released rule by default.
+        standardise: how scores are made comparable, as in `sequence_matching`; by default the released rule.
     """
 
     def __init__(self, videos: Sequence[AnsweredVideo], standardise: str = "label") -> None:
@@ -115,15 +115,14 @@ class MatchedSets(SampleStatistics):
         return MatchedSets([self._videos[at] for at in samples], self._standardise)
 
     def scores(self) -> dict[str, Floats]:
-        """`top1` by each sample's own scores, and whether its answer can be read strictly."""
+        """Return `top1` by each sample's scores, and True if its answer can be read strictly."""
         return self._means.scores()
 
     def figures(self, weights: Floats) -> Figures:
-        """`macro_f1` by the released and by the strict reading, and of the majority baseline; means of samples.
+        """Return `macro_f1` by the released and by the strict reading, and of the majority baseline; means of samples.
 
-        Resamples take whole sets (`Task.resampling_unit`): one that is taken twice counts twice, with the score that it
-        has. Where resamples take a part of a set's samples (models that change sides), that part is scored as a set of
-        its own.
+        Resamples take complete sets (`Task.resampling_unit`): a set taken twice counts twice, with its score. If
+        resamples take a part of a set's samples (models that change sides), that part is scored as a separate set.
         """
         names = {"macro_f1": "f1", "macro_f1_strict": "strict", "majority_f1": "majority"}
         if len(weights) == 1 and (weights == 1).all():  # exactly, as the metric sums
@@ -141,7 +140,7 @@ class MatchedSets(SampleStatistics):
         return {**draw_means, **self._means.figures(weights)}
 
     def tables(self) -> dict[str, Any]:
-        """The paper's interval over sets, counts, and the same by environment, level and type."""
+        """Return the paper's interval over sets, counts, and the same by environment, level and type."""
         if not self.sets:
             return {}
         overall = {name: value for name, value in set_figures(self.sets).items() if name != "coverage"}
@@ -155,7 +154,7 @@ class MatchedSets(SampleStatistics):
     def _parts(
         self, matched: MatchedSet, positions: Sequence[int], weights: Floats
     ) -> Iterator[tuple[MatchedSet, Floats]]:
-        """(score, (D,) how often each draw counts it): the parts of a set that draws take together.
+        """Yield (score, (D,) how often each draw counts it): the parts of a set that draws take together.
 
         `positions` are (R,) of the set's samples, `weights` (D, R).
         """
@@ -183,7 +182,7 @@ def match_set(videos: Sequence[AnsweredVideo], standardise: str = "label") -> Ma
     reads_same = scores == strict_scores and None not in scores
     strict = f1 if reads_same else _set_score(strict_scores, references, "wrong", standardise)[0]
     if len(videos) < first.metadata.set_videos and len({label for reference in references for label in reference}) < 2:
-        f1 = strict = None  # what is right would be decided by which label stands first
+        f1 = strict = None  # the first label would decide the right answer
     return MatchedSet(
         set_id=first.inputs.problem_set,
         metadata=first.metadata,
@@ -199,7 +198,7 @@ def match_set(videos: Sequence[AnsweredVideo], standardise: str = "label") -> Ma
 def _set_score(
     rows: Sequence[LabelRow | None], references: Sequence[tuple[int, ...]], missing: str | float, standardise: str
 ) -> tuple[float | None, int]:
-    """(macro-F1, ties) of one set."""
+    """Return (macro-F1, ties) of one set."""
     problem = LabelledScores.build(rows, [reference[0] for reference in references])
     score = score_set(problem, missing=missing, standardise=standardise)
     if any(len(reference) > 1 for reference in references) and score.macro_f1 is not None:
@@ -209,14 +208,14 @@ def _set_score(
 
 
 def _predicted_or_first(references: Sequence[tuple[int, ...]], predictions: Sequence[int | None]) -> list[int]:
-    """The true label of each video: of several the predicted one, else the first."""
+    """Return the true label of each video: of several the predicted label, else the first."""
     return [
         guess if guess in reference else reference[0] for reference, guess in zip(references, predictions, strict=True)
     ]
 
 
 def majority_f1(references: Sequence[tuple[int, ...]]) -> float:
-    """Macro-F1 of answering every video of a set with the label that is true most often; of several, the lowest.
+    """Return macro-F1 of answering every video with the most frequent right label; the lowest at a tie.
 
     >>> majority_f1([(0,), (1,), (1,)]), majority_f1([(0, 1), (1,)])
     (0.4, 1.0)
@@ -227,9 +226,9 @@ def majority_f1(references: Sequence[tuple[int, ...]]) -> float:
 
 
 def set_figures(sets: Sequence[MatchedSet]) -> dict[str, Json]:
-    """Unweighted means over sets with the released 95% interval, and what stands behind them.
+    """Return unweighted means over sets with the released 95% interval, and their counts.
 
-    Figures that are not defined (no set can be scored; the interval of one set) are left out.
+    Undefined scores (no set can be scored; the interval of one set) are left out.
     """
     interval = mean_with_interval([each.f1 for each in sets if each.f1 is not None])
     videos = sum(each.videos for each in sets)
@@ -250,7 +249,7 @@ def set_figures(sets: Sequence[MatchedSet]) -> dict[str, Json]:
 
 
 def _mean(values: Iterable[float | None]) -> float | None:
-    """The mean over the sets that have a value."""
+    """Return the mean over the sets that have a value."""
     return mean_with_interval([value for value in values if value is not None])["mean"]
 
 

@@ -1,4 +1,4 @@
-"""Exact frames of a video by index: the frame asked for, or a VideoError; never a neighbour.
+"""Exact frames of a video by index: the requested frame, or a VideoError; never a neighbour.
 
     from barista_bench.media.video import open_reader, read_frames
 
@@ -7,11 +7,11 @@
         len(reader), reader.size, reader.fps  # frames, (width, height) in pixels, frames per second
 
 Frame `i` is the i-th frame that a player shows, in presentation order, from 0. Edit lists and display rotation are
-applied, so images are in the orientation that players show; x runs right and y runs down.
+applied, so images have the orientation that players show; x runs right and y runs down.
 
-Backends: `pyav` (`auto`: always exact), `torchcodec` and `decord` (optional; files on which they are known to return
-wrong frames are refused with a VideoError). A folder of images (`000000.jpg`, ...) is read like a video, whatever the
-backend; see `frame_folder`.
+Backends: `pyav` (`auto`: always exact), `torchcodec` and `decord` (optional; files for which they return wrong frames
+are refused with a VideoError). A folder of images (`000000.jpg`, ...) is read like a video with any backend; see
+`frame_folder`.
 """
 
 from barista_bench.media.video.frame_reader import FrameIndexError as FrameIndexError, FrameReader as FrameReader

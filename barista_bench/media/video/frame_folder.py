@@ -1,8 +1,8 @@
-"""A folder of images read as a video.
+"""A folder of images read as a video, and the limits on the sizes of frames (of video files too).
 
 Frames are the folder's JPEG, PNG and WebP files, in the natural order of their names (`frame_2` before `frame_10`).
 Hidden files, other files and subfolders are skipped. All frames have one size; their times are not known. The rotation
-that a JPEG declares is applied. What sizes of frames are taken, of files too, stands here.
+that a JPEG declares is applied.
 """
 
 import functools
@@ -40,7 +40,7 @@ _REFETCH = "fetch the folder's images again"
 
 
 def check_size(name: str, width: int, height: int, remedy: str = REMUX) -> None:
-    """Raise VideoError for a frame size (pixels) that is missing or absurd, before memory is taken for it."""
+    """Raise VideoError for a frame size (pixels) that is missing or absurd, before memory is allocated for it."""
     if width < 1 or height < 1:
         what = f"the header gives no frame size, or the pictures have more than {MAX_PIXELS // 2**20} Mpx"
         raise VideoError(f"{name}: {what}. Remedy: {remedy}")
@@ -52,18 +52,18 @@ def check_size(name: str, width: int, height: int, remedy: str = REMUX) -> None:
 
 
 def frame_files(folder: str | os.PathLike[str]) -> tuple[Path, ...]:
-    """The images of a folder, frame 0 first.
+    """Return the images of a folder, frame 0 first.
 
-    Raises VideoError where it cannot be listed, holds no image or too many, two images claim one place, or one of them
-    is a link out of the folder.
+    Raises VideoError if the folder cannot be listed, holds no image or too many, two images have the same position, or
+    an image is a link out of the folder.
     """
     return tuple(path for path, _, _ in _list_frames(folder))
 
 
 def folder_state(folder: str | os.PathLike[str]) -> tuple[int, int]:
-    """Total bytes of a folder's frames, and a number that changes with any of their names, sizes or times.
+    """Return the total bytes of a folder's frames, and a number that changes with any of their names, sizes or times.
 
-    Nothing is read. Raises VideoError.
+    No file is read. Raises VideoError.
     """
     digest, total = hashlib.sha256(), 0
     for path, size, mtime_ns in _list_frames(folder):
@@ -74,10 +74,12 @@ def folder_state(folder: str | os.PathLike[str]) -> tuple[int, int]:
 
 
 def video_sha256(video: Path, *, across_processes: bool = False) -> str:
-    """SHA-256 of a file, or over names and contents of a folder's frames; read once as long as they stay as they are.
+    """Return the SHA-256 of a file, or of the names and contents of a folder's frames.
+
+    The hash is computed once while the files stay unchanged.
 
     Args:
-        across_processes: of a file, as for `file_sha256`.
+        across_processes: of a file, see `file_sha256`.
 
     Raises:
         VideoError: the video is missing, or its folder cannot be listed.
@@ -100,9 +102,9 @@ def _folder_sha256(folder: Path, state: tuple[int, int]) -> str:
 
 
 def folder_size(files: tuple[Path, ...]) -> tuple[int, int]:
-    """(width, height) in pixels of all of a folder's frames, as displayed; only headers are read.
+    """Return the displayed (width, height) in pixels of all of a folder's frames. Only headers are read.
 
-    Raises VideoError where an image cannot be read, is too large, or is of another size than the first.
+    Raises VideoError if an image cannot be read, is too large, or has another size than the first.
     """
     first_size = _displayed_size(files[0])
     for path in files[1:]:
@@ -116,19 +118,19 @@ def folder_size(files: tuple[Path, ...]) -> tuple[int, int]:
 
 
 def read_image(path: Path) -> NDArray[np.uint8]:
-    """One frame as it is displayed: uint8 RGB, shape (H, W, 3). Raises VideoError naming the file."""
+    """Return one frame as displayed: uint8 RGB, shape (H, W, 3). Raises VideoError naming the file."""
     with _open_image(path) as image:
         upright = ImageOps.exif_transpose(image) if image.format == _ROTATES else image
         return np.asarray(upright.convert("RGB"), dtype=np.uint8)
 
 
 def natural_key(name: str) -> tuple[str | int, ...]:
-    """Sorts names by the numbers in them: `frame_2.jpg` before `frame_10.jpg`."""
+    """Return a key that sorts names by the numbers in them: `frame_2.jpg` before `frame_10.jpg`."""
     return tuple(int(part) if index % 2 else part for index, part in enumerate(_NUMBER.split(name)))
 
 
 def _list_frames(folder: str | os.PathLike[str]) -> list[tuple[Path, int, int]]:
-    """(path, bytes, time of change in ns) of each frame, in order."""
+    """Return (path, bytes, time of change in ns) of each frame, in order."""
     root = Path(os.path.abspath(os.fspath(folder)))
     frames: dict[tuple[str | int, ...], tuple[Path, int, int]] = {}
     try:
@@ -140,7 +142,7 @@ def _list_frames(folder: str | os.PathLike[str]) -> list[tuple[Path, int, int]]:
                     key = natural_key(path.stem)
                     if key in frames:
                         names = " and ".join(sorted([path.name, frames[key][0].name]))
-                        raise VideoError(f"{root}: {names} claim one place. Remedy: keep one of them")
+                        raise VideoError(f"{root}: {names} have the same position. Remedy: keep one of them")
                     frames[key] = (path, status.st_size, status.st_mtime_ns)
                 if len(frames) > MAX_FRAMES:
                     raise VideoError(f"{root}: holds more than {MAX_FRAMES} images. Remedy: make a video of them")
@@ -153,7 +155,7 @@ def _list_frames(folder: str | os.PathLike[str]) -> list[tuple[Path, int, int]]:
 
 
 def _is_frame(entry: os.DirEntry[str]) -> bool:
-    """Whether its name is a frame's. Raises VideoError if it is not a file: leaving it out would shift later frames."""
+    """Test if its name is a frame's. Raises VideoError if it is not a file: skipping it would shift later frames."""
     if entry.name.startswith(".") or os.path.splitext(entry.name)[1].lower() not in SUFFIXES or entry.is_dir():
         return False
     if not entry.is_file():
@@ -178,7 +180,7 @@ def _displayed_size(path: Path) -> tuple[int, int]:
 
 @contextmanager
 def _open_image(path: Path) -> Iterator[Image.Image]:
-    """The image, its header read and its size checked; whatever goes wrong with it is a VideoError."""
+    """Open an image with its header read and its size checked. Any failure is a VideoError."""
     try:
         if path.stat().st_size > MAX_IMAGE_BYTES:
             raise VideoError(f"{path}: is larger than {MAX_IMAGE_BYTES // 2**20} MiB. Remedy: {_REFETCH}")

@@ -1,4 +1,4 @@
-"""Frames of one open video by index: what every backend's reader does, and the reader of a folder of images."""
+"""Frames of one open video by index: the common reader of all backends, and the reader of a folder of images."""
 
 import ctypes
 import operator
@@ -23,15 +23,17 @@ Deliver = Callable[[int, Image], None]
 
 
 class FrameIndexError(VideoError, IndexError):
-    """A frame index that is not an integer or lies outside the video. Names the file, the index and the range."""
+    """A frame index that is not an integer or lies outside the video.
+
+    The message has the file, the index and the range.
+    """
 
 
 class FrameReader(ABC):
     """Frames of one open video by index. Use as a context manager, or call `close`.
 
-    A reader may be shared between threads (calls wait for each other); one reader per thread is faster.
-    After a fork the child opens the file anew by itself. Pickled, a reader is only its path: it is opened
-    anew where it arrives.
+    Threads may share a reader (calls wait for each other); one reader per thread is faster. After a fork, the child
+    reopens the file automatically. A pickled reader contains only its path, and opens the file again after unpickling.
     """
 
     backend: ClassVar[str]
@@ -55,12 +57,12 @@ class FrameReader(ABC):
 
     @property
     def size(self) -> tuple[int, int]:
-        """(width, height) of the frames in pixels, in display orientation."""
+        """The (width, height) of the frames in pixels, in display orientation."""
         return self.index.size
 
     @property
     def fps(self) -> float:
-        """Frames per second: the mean over the video (0.0 where there is one frame only, or no time is known)."""
+        """Mean frames per second of the video; 0.0 if it has only one frame, or if no time is known."""
         return self.index.fps
 
     @property
@@ -69,9 +71,9 @@ class FrameReader(ABC):
         return self.index.seconds
 
     def read(self, indices: Iterable[SupportsIndex]) -> Images:
-        """Decode frames, in the order asked, duplicates allowed: uint8 RGB of shape (len(indices), H, W, 3).
+        """Decode frames in the given order, duplicates allowed: uint8 RGB of shape (len(indices), H, W, 3).
 
-        Raises FrameIndexError for a bad index, and VideoError where a frame cannot be decoded exactly.
+        Raises FrameIndexError for a bad index, and VideoError if a frame cannot be decoded exactly.
         """
         wanted_indices = check_indices(indices, len(self), self.path)
         width, height = self.size
@@ -119,7 +121,7 @@ class FrameReader(ABC):
         """Call `deliver(index, image (H, W, 3))` once for each of the sorted, distinct, checked indices."""
 
     def _release(self) -> None:  # noqa: B027  (not every reader keeps a decoder)
-        """Free the decoder, if one is open. The next `_decode` opens another."""
+        """Free the decoder, if it is open. The next `_decode` opens another."""
 
     def _forget(self) -> None:  # noqa: B027
         """In a forked child: drop the parent's decoder without freeing it (see `_after_fork`)."""
@@ -129,7 +131,7 @@ _live: weakref.WeakSet[FrameReader] = weakref.WeakSet()
 
 
 def _after_fork() -> None:
-    """In a forked child: make the parent's decoders immortal, since freeing them waits for threads that are not here.
+    """In a forked child: keep the parent's decoders forever, since freeing them waits for threads that are not here.
 
     Locks are renewed, since another thread of the parent may have held them.
     """
@@ -145,7 +147,7 @@ os.register_at_fork(after_in_child=_after_fork)
 
 
 def check_indices(indices: Iterable[SupportsIndex], count: int, name: str) -> list[int]:
-    """Frame indices as ints, each in 0..count-1. Raises FrameIndexError naming the video and the index."""
+    """Return frame indices as ints, each in 0..count-1. Raises FrameIndexError naming the video and the index."""
     checked: list[int] = []
     for index in indices:
         try:
@@ -163,12 +165,12 @@ def check_indices(indices: Iterable[SupportsIndex], count: int, name: str) -> li
 
 
 class FolderReader(FrameReader):
-    """Frame i is the folder's i-th image. Frames a second and times are not known."""
+    """Reader of a folder: frame i is its i-th image. Frames per second and times are not known."""
 
     backend: ClassVar[str] = "images"
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        """See FrameReader. Lists the folder and reads the headers of its images."""
+        """List the folder and read the headers of its images; see FrameReader."""
         self._files: tuple[Path, ...] = ()
         super().__init__(path)
         self._files = frame_files(self.path)

@@ -1,8 +1,9 @@
 """A video file opened safely with FFmpeg's libraries (PyAV), stamped, and indexed without decoding its frames.
 
-Times are in ticks of the stream's time base. A frame is known by its presentation time (pts): the reader checks every
-decoded frame against it. Streams whose packets do not tell the frames (MPEG-TS, AVI, missing or repeated times, frames
-before the first keyframe) get their index from one decoding pass, and are read from the start (`seekable` is False).
+Times are in ticks of the stream's time base. A frame is identified by its presentation time (pts): the reader checks
+every decoded frame against it. In some streams the packets do not determine the frames (MPEG-TS, AVI, missing or
+repeated times, frames before the first keyframe). Such streams are indexed by one decoding pass and read from the start
+(`seekable` is False).
 
 A folder of images has an index too: every frame is a keyframe, and no time is known (the time base is 0).
 """
@@ -65,7 +66,7 @@ av.logging.set_level(None)
 class Stamp(NamedTuple):
     """Identity of a file's content without reading it: absolute path, size in bytes, time of change in ns.
 
-    Of a folder of frames: the bytes of them all, and a number made from all their names, sizes and times.
+    For a folder of frames: the sum of their bytes, and a number made from all names, sizes and times.
     """
 
     path: str
@@ -74,7 +75,7 @@ class Stamp(NamedTuple):
 
 
 def stamp_of(path: str | os.PathLike[str]) -> Stamp:
-    """The stamp of a video: a non-empty, readable regular file, or a folder of images. Raises VideoError."""
+    """Return the stamp of a video: a non-empty, readable regular file, or a folder of images. Raises VideoError."""
     name = os.path.abspath(os.fspath(path))
     try:
         status = os.stat(name)
@@ -95,10 +96,10 @@ def stamp_of(path: str | os.PathLike[str]) -> Stamp:
 
 
 def open_video(name: str, *, probe: bool = False) -> tuple[InputContainer, VideoStream]:
-    """Open the first video stream of the file `name`, to decode it by one thread; other streams are not read.
+    """Open the first video stream of the file `name` for decoding by one thread; other streams are not read.
 
-    `probe=True` lets FFmpeg decode some frames first, as it
-    does by default; the fast way falls back to it where the header says too little. Raises VideoError.
+    With `probe=True` FFmpeg first decodes some frames, as by default. The fast path falls back to that if the header is
+    incomplete. Raises VideoError.
     """
     try:
         container = av.open(name, options=_OPTIONS if probe else _OPTIONS | _NO_PROBING)
@@ -133,7 +134,7 @@ def _video_stream(container: InputContainer, name: str) -> VideoStream:
 
 
 def reason(error: Exception) -> str:
-    """One short line for an error of FFmpeg or of the system."""
+    """Return one short line for an error of FFmpeg or of the system."""
     return str(getattr(error, "strerror", None) or first_line(error))
 
 
@@ -144,11 +145,11 @@ class Orientation(NamedTuple):
     mirrored: bool = False
 
     def apply(self, image: Image) -> Image:
-        """A view (not a copy) of an image (H, W, 3) in display orientation."""
+        """Return a view (not a copy) of an image (H, W, 3) in display orientation."""
         return np.rot90(image[:, ::-1] if self.mirrored else image, self.turns)
 
     def size(self, width: int, height: int) -> tuple[int, int]:
-        """Displayed (width, height) of a stored frame of that width and height, in pixels."""
+        """Return the displayed (width, height), in pixels, of a stored frame with that width and height."""
         return (height, width) if self.turns % 2 else (width, height)
 
 
@@ -166,7 +167,7 @@ _ORIENTATIONS = {
 
 
 def orientation_of(frame: VideoFrame, name: str) -> Orientation:
-    """Orientation from the frame's display matrix. Raises VideoError unless it turns by right angles."""
+    """Return the orientation from the frame's display matrix. Raises VideoError unless it turns by right angles."""
     matrix = frame.side_data.get("DISPLAYMATRIX")
     if not isinstance(matrix, SideData):
         return Orientation()
@@ -185,11 +186,14 @@ def orientation_of(frame: VideoFrame, name: str) -> Orientation:
 class VideoIndex:
     """All n frames of a stream in presentation order, and its k keyframes.
 
-    `pts` (n,): presentation times. `start` (n,): for each frame the keyframe (0..k-1) from which decoding reaches it.
-    `key_pts`, `key_seek` (k,): times of the keyframes, and what to seek to for each. `size`: (width, height) in pixels
-    as displayed. `edited`: an edit list hides packets. `open_gop`: some frames refer back over a keyframe. `droppable`:
-    packets that the decoder knows as non-reference may be skipped without changing other frames. `stamped`: decoded
-    frames come with the times in `pts`.
+    * `pts` (n,): presentation times.
+    * `start` (n,): for each frame the keyframe (0..k-1) where decoding starts.
+    * `key_pts`, `key_seek` (k,): times of the keyframes, and the seek target for each.
+    * `size`: displayed (width, height) in pixels.
+    * `edited`: an edit list hides packets.
+    * `open_gop`: some frames refer back over a keyframe.
+    * `droppable`: packets that the decoder treats as non-reference can be skipped without changing other frames.
+    * `stamped`: decoded frames have the times in `pts`.
     """
 
     pts: Ticks
@@ -208,14 +212,14 @@ class VideoIndex:
 
     @property
     def seconds(self) -> NDArray[np.float64]:
-        """Time of each frame in seconds after the first frame, shape (n,); NaN where no time is known."""
+        """Return the time of each frame in seconds after the first frame, shape (n,); NaN where no time is known."""
         if not self.time_base:
             return np.full(len(self.pts), np.nan)
         return np.asarray((self.pts - self.pts[0]) * float(self.time_base), dtype=np.float64)
 
     @property
     def fps(self) -> float:
-        """Mean frames per second over the video; 0.0 for a single frame, and where no time is known."""
+        """Mean frames per second of the video; 0.0 for a single frame, and if no time is known."""
         span = float(self.seconds[-1])
         return (len(self.pts) - 1) / span if span > 0 else 0.0
 
@@ -231,7 +235,10 @@ class _Packets:
 
 @functools.lru_cache(maxsize=_CACHE_LIMIT)
 def video_index(stamp: Stamp) -> VideoIndex:
-    """The index of a file, kept for the files used last in this process, of a large one on disk. Raises VideoError."""
+    """Return the index of a file. Raises VideoError.
+
+    The indices of recently used files are cached in this process, and for a large file on disk.
+    """
     path = Path(stamp.path)
     try:
         stamp_now = FileStamp.of(path)
@@ -301,7 +308,7 @@ def _truncation_text(name: str, n_read: int, n_promised: int, cause: str = "") -
 def _index_from_packets(
     container: InputContainer, stream: VideoStream, packets: _Packets, name: str
 ) -> VideoIndex | None:
-    """The index from packet times, or None where they do not tell the frames surely."""
+    """Return the index from packet times, or None if they do not determine the frames with certainty."""
     times = np.array(packets.pts, dtype=np.int64)
     keys_at = np.array(packets.key_at, dtype=np.int64)
     displayed = np.flatnonzero(packets.displayed)
@@ -334,10 +341,10 @@ def _index_from_packets(
 
 
 def _is_droppable(stream: VideoStream) -> bool:
-    """Whether nothing refers to the packets that FFmpeg's skip_frame=NONREF drops.
+    """Return True if no picture refers to the packets that FFmpeg's skip_frame=NONREF drops.
 
-    True of H.264. In HEVC a "non-reference" picture may serve pictures of a higher temporal layer, so only
-    streams that declare one layer (byte 21 of the hvcC header) qualify. Other codecs are decoded whole.
+    This holds for H.264. In HEVC a "non-reference" picture may serve pictures of a higher temporal layer, so only
+    streams that declare one layer (byte 21 of the hvcC header) qualify. Streams of other codecs are decoded completely.
     """
     context = stream.codec_context
     if context.name == "h264":
@@ -353,7 +360,10 @@ def _time_base(stream: VideoStream) -> Fraction:
 def _first_frame(
     container: InputContainer, stream: VideoStream, position: int, name: str
 ) -> tuple[Orientation, tuple[int, int]]:
-    """Orientation and displayed (width, height), which only a decoded frame tells surely. Its pixels are not made."""
+    """Return orientation and displayed (width, height), which only a decoded frame shows reliably.
+
+    No pixels are made.
+    """
     context = stream.codec_context
     context.options = {**context.options, "skip_idct": "all", "skip_loop_filter": "all"}
     try:
@@ -376,7 +386,7 @@ def _shape_of(frame: VideoFrame, name: str) -> tuple[Orientation, tuple[int, int
 
 
 def _scan(name: str) -> VideoIndex:
-    """Decode the whole stream once and note each frame's time. Slow (a pass over the video) but always right."""
+    """Decode the complete stream once and record each frame's time. Slow (a pass over the video) but always right."""
     container, stream = open_video(name, probe=True)
     times: list[int | None] = []
     shape: tuple[Orientation, tuple[int, int]] | None = None
@@ -408,11 +418,11 @@ def _scan(name: str) -> VideoIndex:
 
 
 def _increasing(times: list[int | None], stream: VideoStream, name: str) -> Ticks:
-    """The presentation times of frames in the order in which they are shown.
+    """Return the presentation times of frames in the order of display.
 
-    AVI stamps packets in the order of decoding, and MPEG program streams leave most pictures unstamped. Where times are
-    all there, they are put into order; else frames have equal distances, by the stream's rate. Raises VideoError where
-    neither is known.
+    AVI stamps packets in the order of decoding, and MPEG program streams leave most pictures unstamped. If all times
+    exist, they are sorted; else frames get equal distances by the stream's rate. Raises VideoError if times and rate
+    are unknown.
     """
     known = sorted(time for time in times if time is not None)
     if len({*known}) == len(times):

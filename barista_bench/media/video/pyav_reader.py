@@ -1,11 +1,11 @@
-"""The default reader: exact by construction, and fast where frames are few or in groups.
+"""The default reader: exact by construction, and fast for few or grouped frames.
 
-Frames wanted are grouped by the keyframe that they start from. Each group takes one seek; packets that
-nothing refers to are not decoded unless they are wanted; decoding stops at the last wanted packet. Every
-frame delivered has been matched by its presentation time. A frame that does not come out is looked for from
-earlier keyframes, then by decoding the whole file in order; then VideoError.
+Requested frames are grouped by the keyframe where their decoding starts. Each group takes one seek. Packets that no
+other frame refers to are decoded only if they are requested, and decoding stops at the last requested packet. Every
+delivered frame is matched by its presentation time. If a frame is not found, the reader tries earlier keyframes, then
+decodes the complete file in order, then raises VideoError.
 
-Several groups are shared out to two decoders, of one thread each. A decoder with frame threads hands a picture out
+Several groups are divided between two decoders of one thread each. A decoder with frame threads returns a picture
 before another thread reports that it is damaged.
 """
 
@@ -34,10 +34,10 @@ _MOST_REORDERED = 16
 
 
 def checked_frames(frames: Iterable[VideoFrame], context: VideoCodecContext) -> Iterator[tuple[VideoFrame, bool]]:
-    """Frames in order of display, each with whether no damage is known that it can have been made from.
+    """Yield frames in order of display, each with True if no known damage can affect it.
 
-    A damaged picture spoils all until the next keyframe, and those shown before it that were decoded after it. So a
-    frame is handed on only after as many others as the decoder may hold back.
+    A damaged picture spoils all pictures until the next keyframe, and pictures shown before it but decoded after it. So
+    a frame is yielded only after as many others as the decoder may hold back.
     """
     held: deque[tuple[VideoFrame, bool]] = deque()
     is_sound = True
@@ -63,7 +63,7 @@ class _Decoder:
         self._in_order: Iterator[tuple[VideoFrame, bool]] | None = None
 
     def run(self, key: int, wanted_pts: set[int]) -> Iterator[VideoFrame]:
-        """Decode from keyframe `key` until all `wanted` times are submitted; yield what comes out, in any order."""
+        """Decode from keyframe `key` until all `wanted_pts` are submitted; yield the decoded frames in any order."""
         index, context = self.index, self.context
         key_pts = int(index.key_pts[key])
         self.container.seek(int(index.key_seek[key]), stream=self.stream, backward=True, any_frame=False)
@@ -87,7 +87,7 @@ class _Decoder:
         yield from context.decode(None)
 
     def forward(self) -> Iterator[tuple[int, VideoFrame, bool]]:
-        """All frames in order, each with its index and whether it is sound, going on where the last call stopped."""
+        """Yield all frames in order, each with its index and True if undamaged; resume where the last call stopped."""
         if self._in_order is None:
             self._in_order = checked_frames(self.container.decode(self.stream), self.context)
         for frame, is_sound in self._in_order:
@@ -132,7 +132,7 @@ class PyavReader(FrameReader):
             list(pool.map(work, range(_LANES)))  # raises what a worker raised
 
     def _deliver_group(self, lane: int, start: int, group: dict[int, int], deliver: Deliver) -> None:
-        """Deliver the frames {pts: index} that are reached from keyframe `start`."""
+        """Deliver the frames {pts: index} whose decoding starts at keyframe `start`."""
         cause = "it does not appear when decoding from any keyframe"
         for key in range(start, max(start - _EARLIER, 0) - 1, -1):
             is_first = key > 0
@@ -155,7 +155,7 @@ class PyavReader(FrameReader):
         self._deliver_by_time(group, deliver, cause)
 
     def _deliver_by_time(self, group: dict[int, int], deliver: Deliver, cause: str) -> None:
-        """The last resort: decode the file from its first packet, nothing skipped."""
+        """As a last resort, decode the file from its first packet and skip nothing."""
         try:
             container, stream = open_video(self.path, probe=True)
             with container:
@@ -170,7 +170,7 @@ class PyavReader(FrameReader):
         raise VideoError(f"{self.path}: frame {frame_names} cannot be decoded ({cause}). Remedy: {REMUX}")
 
     def _deliver_in_order(self, wanted: Sequence[int], deliver: Deliver) -> None:
-        """For streams that cannot seek exactly: count the frames from the start, or on from where we are."""
+        """Read streams without exact seeking: count the frames from the start, or from the current position."""
         decoder = self._open(0)
         if decoder.position > wanted[0]:
             self._close(0)

@@ -1,7 +1,7 @@
-"""Readers by the names of their backends, the optional ones among them, and readers kept open between calls.
+"""Readers by the names of their backends, the optional backends included, and a cache of open readers.
 
-Kept readers are never shared between threads, so none waits for another. A forked child starts with none: it never
-touches a reader of its parent. A thread's readers close when it ends.
+Cached readers are never shared between threads, so no thread waits for another. A forked child starts without readers
+and never touches its parent's. A thread's readers close when it ends.
 """
 
 import importlib
@@ -33,17 +33,17 @@ _MOST_OPEN = 4  # readers a thread: one of 1080p video takes 50 to 150 MB
 
 
 class _LibraryReader(FrameReader):
-    """One decoder of another library, opened when it is first needed; the file's own index says where it is trusted.
+    """A decoder of another library, opened on first use. The file's index decides if the decoder can be trusted.
 
     Measured with torchcodec 0.13 and decord 0.6: both return wrong frames behind an edit list and on streams without
-    exact seeking (MPEG-TS), and ignore mirrored display; decord also on open GOPs, and it rotates only MP4. Such files
-    are refused with a VideoError: never a wrong frame.
+    exact seeking (MPEG-TS), and ignore mirrored display. decord also fails on open GOPs, and rotates only MP4. Such
+    files are refused with a VideoError, so you never get a wrong frame.
     """
 
     wrong_behind_open_gops: ClassVar[bool]
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        """See FrameReader. Raises VideoError for a file on which the library is known to return wrong frames."""
+        """Raise VideoError for a file where the library returns wrong frames; see FrameReader."""
         self._decoder: Any = None
         super().__init__(path)
         causes = {
@@ -71,7 +71,7 @@ class _LibraryReader(FrameReader):
 
 
 class TorchcodecReader(_LibraryReader):
-    """Frames through torchcodec in its exact mode. Its frames' times are checked against the file's index."""
+    """Frames through torchcodec in its exact mode. Times of frames are checked against the file's index."""
 
     backend: ClassVar[str] = "torchcodec"
     wrong_behind_open_gops: ClassVar[bool] = False
@@ -102,7 +102,7 @@ class DecordReader(_LibraryReader):
     wrong_behind_open_gops: ClassVar[bool] = True
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        """Raises VideoError for a rotated file that is not MP4."""
+        """Raise VideoError for a rotated file that is not MP4."""
         super().__init__(path)
         if self.index.orientation.turns and not self.index.container.startswith("mov"):
             raise VideoError(f"{self.path}: decord rotates only MP4 files. Remedy: {_ADVICE}")
@@ -136,7 +136,7 @@ class DecordReader(_LibraryReader):
 def open_reader(path: str | os.PathLike[str], backend: str = "auto") -> FrameReader:
     """Open a video for reading frames by index. `auto` is `pyav`; a folder of images needs no backend.
 
-    Raises VideoError where the file cannot be used, ConfigError for an unknown backend or one not installed.
+    Raises VideoError if the file cannot be used, and ConfigError for a backend that is unknown or not installed.
     """
     kind = reader_class(backend)
     if os.path.isdir(path):
@@ -145,7 +145,7 @@ def open_reader(path: str | os.PathLike[str], backend: str = "auto") -> FrameRea
 
 
 def reader_class(backend: str) -> type[FrameReader]:
-    """The reader of a backend; checks that its library can be imported. Raises ConfigError."""
+    """Return the reader of a backend, after checking that its library can be imported. Raises ConfigError."""
     if backend in ("auto", "pyav"):
         return PyavReader
     if backend not in BACKENDS:
@@ -163,15 +163,15 @@ def reader_class(backend: str) -> type[FrameReader]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VideoFacts:
-    """One video, or one folder of frames.
+    """Facts about one video, or one folder of frames.
 
     Args:
         path: absolute; for error messages.
         frame_count: n.
-        fps: mean frames a second; 0.0 where no time is known (a folder of images), or where there is one frame.
+        fps: mean frames per second; 0.0 if no time is known (a folder of images), or for a single frame.
         width: of the displayed frames, in pixels.
-        height: likewise.
-        seconds: (n,) presentation time of each frame after the first one; NaN where no time is known.
+        height: of the displayed frames, in pixels.
+        seconds: (n,) presentation time of each frame after the first frame; NaN if no time is known.
     """
 
     path: str
@@ -183,23 +183,23 @@ class VideoFacts:
 
     @property
     def has_times(self) -> bool:
-        """Whether the times of the frames are known."""
+        """True if the times of the frames are known."""
         return not np.isnan(self.seconds[0])
 
     @property
     def duration(self) -> float:
-        """Seconds from the first frame to the last; NaN where no time is known."""
+        """Seconds from the first frame to the last; NaN if no time is known."""
         return float(self.seconds[-1])
 
 
 def video_facts(path: str | os.PathLike[str], *, fps: float | None = None) -> VideoFacts:
-    """Facts of a video file or of a folder of frames. Reads packets or image headers, decodes no pixel.
+    """Return facts of a video file or of a folder of frames. Reads packets or image headers, and decodes no pixels.
 
-    The index behind it is kept for the videos used last in this process, and is the readers' own.
+    The index is shared with the readers. Indices of recently used videos are cached in this process.
 
     Args:
-        fps: frames a second of a folder of images, where the annotations give it; frame i then stands at i / fps.
-            A video file knows its own times, and refuses it.
+        fps: frames per second of a folder of images, if the annotations give it; frame i is then at i / fps. A video
+            file contains its times, so `fps` is an error.
 
     Raises:
         VideoError: the video cannot be used; names the file.
@@ -212,7 +212,7 @@ def video_facts(path: str | os.PathLike[str], *, fps: float | None = None) -> Vi
         if not (math.isfinite(fps) and fps > 0):
             raise ConfigError(f"{stamp.path}: fps is {fps}. Remedy: give a positive number")
         if index.time_base:
-            raise ConfigError(f"{stamp.path}: a video file has times of its own. Remedy: leave fps out")
+            raise ConfigError(f"{stamp.path}: a video file contains its times. Remedy: leave out fps")
         seconds, rate = np.arange(len(index.pts)) / fps, float(fps)
     seconds.setflags(write=False)
     width, height = index.size
@@ -223,7 +223,7 @@ Readers: TypeAlias = OrderedDict[tuple[Stamp, str], FrameReader]
 
 
 class _Thread:
-    """Goes when its thread ends: nothing but the thread's own storage refers to it."""
+    """Ends with its thread: only the thread's storage refers to it."""
 
 
 def _close_all(readers: Readers) -> None:
@@ -232,7 +232,7 @@ def _close_all(readers: Readers) -> None:
 
 
 class _Cache(threading.local):
-    """The calling thread's open readers, the one used last at the end."""
+    """The open readers of the calling thread, the most recently used last."""
 
     def __init__(self) -> None:
         self.start()
@@ -240,7 +240,7 @@ class _Cache(threading.local):
     def start(self) -> None:
         self.readers: Readers = OrderedDict()
         self.thread = _Thread()
-        # Decoders stand in reference cycles: without this they would stay open until garbage is collected.
+        # Decoders are part of reference cycles: without this they stay open until garbage collection.
         weakref.finalize(self.thread, _close_all, self.readers).atexit = False
 
     def get(self, path: str | os.PathLike[str], backend: str) -> FrameReader:
@@ -263,14 +263,14 @@ os.register_at_fork(after_in_child=_cache.start)
 
 
 def read_frames(path: str | os.PathLike[str], indices: Iterable[SupportsIndex], *, backend: str = "auto") -> Images:
-    """Frames of a video by index, in the order asked, duplicates allowed: uint8 RGB of shape (n, H, W, 3).
+    """Read frames of a video by index, in the given order, duplicates allowed: uint8 RGB of shape (n, H, W, 3).
 
-    The opened video is kept for the next calls of this thread; a file that changed is opened
-    anew. Raises VideoError (file, frame, cause, remedy), FrameIndexError for a bad index, ConfigError for a backend.
+    The open video is cached for the next calls of this thread; a changed file is opened again. Raises VideoError (file,
+    frame, cause, remedy), FrameIndexError for a bad index, ConfigError for a backend.
     """
     return _cache.get(path, backend).read(indices)
 
 
 def close_readers() -> None:
-    """Close the videos that `read_frames` keeps open for the calling thread."""
+    """Close the videos that `read_frames` has cached for the calling thread."""
     _cache.shrink(0)

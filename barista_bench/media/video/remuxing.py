@@ -1,4 +1,4 @@
-"""A video's pictures copied into MP4 as they are, and the copy compared with it picture by picture."""
+"""Copies a video's pictures into MP4 unchanged, and compares the copy picture by picture."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _REMEDY = "re-encode it (ffmpeg -i IN -c:v libx264 -crf 17 -pix_fmt yuv420p OUT.
 
 
 def check_mp4(source: Path) -> None:
-    """Raise DataError where MP4 cannot hold the pictures of a video. Nothing is read but its header."""
+    """Raise DataError if MP4 cannot hold the pictures of a video. Only the header is read."""
     container, stream = open_video(str(source), probe=True)
     try:
         with container, av.open(os.devnull, "w", format="mp4") as copy:
@@ -31,10 +31,10 @@ def check_mp4(source: Path) -> None:
 
 
 def remux(source: Path, out: Path) -> None:
-    """Copy the pictures of a video into MP4 as they are; neither sound nor metadata.
+    """Copy the pictures of a video into MP4 unchanged, without sound and metadata.
 
-    What encoders write inside of the pictures' own stream stays. Raises DataError where MP4 cannot hold the stream, or
-    the copy shows other pictures than the source.
+    Data that encoders write inside the picture stream stays. Raises DataError if MP4 cannot hold the stream, or if the
+    copy shows other pictures than the source.
     """
     try:
         with atomic_write(out) as partial_path:
@@ -54,13 +54,13 @@ def _copy(source: Path, out: Path) -> None:
         target = copy.add_stream_from_template(stream, opaque=True)
         target.metadata.clear()
         for packet, time, first in zip(_packets(container, stream), times, ascending, strict=True):
-            packet.pts, packet.dts = time, first - delay  # a container may know only one of them
+            packet.pts, packet.dts = time, first - delay  # a container may have only one of the two
             packet.stream = target
             copy.mux(packet)
 
 
 def _check_copy(source: Path, copy: Path) -> None:
-    """Raise DataError where a copy has other pictures, another number of them, or times that do not rise."""
+    """Raise DataError if a copy has other pictures, another number of pictures, or times that do not increase."""
     last = None
     for number, (picture, copied) in enumerate(zip_longest(_pictures(source), _pictures(copy))):
         is_same = picture is not None and copied is not None and picture[0] == copied[0]
@@ -74,7 +74,7 @@ def _packets(container: InputContainer, stream: VideoStream) -> Iterator[Packet[
 
 
 def _presentation_times(source: Path) -> list[int]:
-    """When the picture of each packet is shown, in ticks; packets in the order in which the file has them."""
+    """Return the presentation time of each packet's picture, in ticks; packets are in file order."""
     index = video_index(stamp_of(source))
     container, stream = open_video(str(source), probe=True)
     with container:
@@ -93,7 +93,7 @@ def _presentation_times(source: Path) -> list[int]:
 
 
 def _pictures(path: Path) -> Iterator[tuple[bytes, int]]:
-    """A digest of each picture and its time in ticks, in order of display, in one pass without a seek."""
+    """Return a digest of each picture and its time in ticks, in order of display, in one pass without a seek."""
     container, stream = open_video(str(path), probe=True)
     with container:
         for number, frame in enumerate(container.decode(stream)):

@@ -1,11 +1,11 @@
-"""CLIP and its kin as models like any other: they rank the given texts (`Request.choices`) by a clip's images.
+"""CLIP and similar models: they rank the given texts (`Request.choices`) by a clip's images.
 
-They read no prompt. The images are embedded, each text is embedded, and the answer is their cosines:
-`{"scores": {"A": 0.31, "B": 0.27}}` (see `core/example.py`). Image models (CLIP, SigLIP, ...) embed each frame
-alone, and a video is the mean of its frames, so that their order cannot matter; video models (X-CLIP, ...) embed all
-frames together. Each distinct frame, video and text is embedded once, as long as the cache holds it.
+They read no prompt. Each image and each text is embedded, and the answer is their cosines: `{"scores": {"A": 0.31, "B":
+0.27}}` (see `core/example.py`). Image models (CLIP, SigLIP, ...) embed each frame separately, and a video is the mean
+of its frames, so their order cannot matter. Video models (X-CLIP, ...) embed all frames together. Each distinct frame,
+video and text is embedded once, as long as the cache holds it.
 
-Nothing is sampled: temperature, seeds and the other settings of generation change nothing, and all runs answer alike.
+Nothing is sampled: temperature, seeds and the other settings of generation have no effect, and all runs are equal.
 """
 
 from __future__ import annotations
@@ -67,12 +67,12 @@ class DualEncoder:
         unit_frames: bool = True,
         **settings: Any,  # noqa: ANN401  (`CheckpointSettings` says which)
     ) -> DualEncoder:
-        """Load a local folder or a Hub id with a tower of texts and one of images or videos.
+        """Load a local folder or a Hub id with one encoder for texts and one for images or videos.
 
         Args:
             name: path of a folder, or `org/name` on the Hub.
-            unit_frames: whether an image model's frames count alike (brought to length 1 before their mean). ViSTa
-                says that CLIP averages the embeddings of frames, and not which of the two it means.
+            unit_frames: True scales an image model's frames to length 1 before their mean, so that all count alike.
+                The ViSTa paper writes that CLIP averages the embeddings of frames, without naming either way.
             settings: fields of `CheckpointSettings`; dtype `auto` is float32 on a CPU.
 
         Raises:
@@ -84,11 +84,11 @@ class DualEncoder:
         return cls(towers, _identity(name, towers), batch_size=batch_size)
 
     def generate(self, requests: Sequence[Request], config: GenerationConfig) -> list[list[Completion | Failure]]:
-        """One list a request, in order, with the same answer for each of its seeds. `config` changes nothing.
+        """Return one list per request, in order, with the same answer for each of its seeds. `config` has no effect.
 
         Raises:
             ValueError: a prompt does not place its images exactly once; names the request.
-            ModelError: the towers do not embed in one space.
+            ModelError: the two encoders do not embed into one space.
         """
         import torch
 
@@ -135,7 +135,10 @@ class DualEncoder:
         embed: Callable[[Sequence[Content]], list[torch.Tensor]],
         images_each: int,
     ) -> dict[Key, torch.Tensor]:
-        """Embeddings by key, from the cache or made now. What fits no memory is left out."""
+        """Return embeddings by key, from the cache or computed now.
+
+        Embeddings that do not fit into memory are left out.
+        """
         import torch
 
         embeddings = {key: self._cache[key] for key in contents if key in self._cache}
@@ -164,7 +167,7 @@ class DualEncoder:
 
 
 def _refusal(request: Request) -> Failure | None:
-    """The failure of a request that cannot be scored; None where it can."""
+    """Return the failure of a request that cannot be scored; None for a valid request."""
     request.check_images()
     if not request.choices:
         remedy = "ask it a task whose answer is chosen from given texts"
@@ -187,7 +190,7 @@ def text_key(text: str) -> Key:
 
 
 def pixels_key(images: Sequence[Image.Image]) -> Key:
-    """The key of RGB images in their order: the same for the same sizes and pixels, wherever they came from."""
+    """Return the key of RGB images in order: equal for equal sizes and pixels, independent of their source."""
     digest = hashlib.sha256(b"pixels\0")
     for image in images:
         digest.update(f"{image.width}x{image.height}\0".encode())

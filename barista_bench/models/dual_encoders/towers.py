@@ -1,6 +1,6 @@
-"""Two towers, one of images or videos and one of texts, whose embeddings are compared: what a `DualEncoder` runs.
+"""Two encoders ("towers"), of images or videos and of texts, whose embeddings a `DualEncoder` compares.
 
-torch is imported when towers are loaded, never when this module is.
+torch is imported when towers are loaded, not when this module is imported.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _NO_LIMIT = 1_000_000  # a tokenizer without a limit claims a far larger one
 
 
 class Towers(ABC):
-    """Embeds units (one frame each, or one clip each) and texts, and compares them."""
+    """Towers that embed units (one frame each, or one clip each) and texts, and compare them."""
 
     sees: ClassVar[str]
     """`frames` or `video`."""
@@ -52,25 +52,25 @@ class Towers(ABC):
 
     @abstractmethod
     def split(self, images: Images) -> list[tuple[Image.Image, ...]]:
-        """The units that a request's images, in order, are embedded as."""
+        """Return the units of a request's images, in order."""
 
     @abstractmethod
     def embed(self, units: Sequence[Images]) -> list[torch.Tensor]:
-        """One float32 tensor a unit, on the CPU: (1, d), or what `cosines` further needs."""
+        """Return one float32 tensor per unit, on the CPU: (1, d), or a form for `cosines`."""
 
     @abstractmethod
     def pooled(self, units: Sequence[torch.Tensor]) -> torch.Tensor:
-        """(d,) float64: the embedding of all units together. Their order changes nothing."""
+        """Return (d,) float64: the embedding of all units together. Their order has no effect."""
 
     def embed_texts(self, texts: Sequence[str]) -> list[torch.Tensor]:
-        """(d,) float32 on the CPU for each text."""
+        """Return (d,) float32 on the CPU for each text."""
         tokens = self.processor.tokenizer(
             list(texts), padding=self._padding, truncation=True, max_length=self.text_tokens, return_tensors="pt"
         )
         return list(self._vectors(self.model.get_text_features, dict(tokens), "text"))
 
     def cosines(self, units: Sequence[torch.Tensor], texts: Sequence[torch.Tensor]) -> list[float]:
-        """The cosine of the images with each of the texts; NaN where an embedding is none."""
+        """Return the cosine of the images with each of the texts; NaN for an undefined embedding."""
         import torch
 
         pooled, stacked = self.pooled(units), torch.stack(list(texts)).double()
@@ -80,12 +80,12 @@ class Towers(ABC):
         return (_unit(stacked) @ _unit(pooled)).tolist()
 
     def too_long(self, texts: Sequence[str]) -> list[str]:
-        """The texts whose ends are cut off."""
+        """Return the texts whose ends are cut off."""
         tokens = self.processor.tokenizer(list(texts), verbose=False)["input_ids"]
         return [text for text, ids in zip(texts, tokens, strict=True) if len(ids) > self.text_tokens]
 
     def _vectors(self, embed: Callable[..., object], inputs: Encoded, noun: str) -> torch.Tensor:
-        """(n, d) float32 on the CPU: older models give the tensor, newer ones an output that holds it."""
+        """Return (n, d) float32 on the CPU: older models return the tensor, newer models an output with the tensor."""
         import torch
 
         output = embed(**self._on_device(inputs))
@@ -100,9 +100,9 @@ class Towers(ABC):
 
 
 class FrameTowers(Towers):
-    """An image model: each frame is embedded alone, and a video is the mean of its frames' vectors.
+    """An image model: each frame is embedded separately, and a video is the mean of its frames' vectors.
 
-    These are brought to length 1 first, unless `unit_frames` is False: longer ones count for more then.
+    The vectors are first scaled to length 1, unless `unit_frames` is False, when longer vectors count for more.
     """
 
     sees = "frames"
@@ -124,7 +124,7 @@ class FrameTowers(Towers):
 
 
 class VideoTowers(Towers):
-    """A video model: all frames are embedded together, evenly spaced ones of them where it takes a certain number."""
+    """A video model: all frames are embedded together, or evenly spaced frames if it takes a fixed number."""
 
     sees = "video"
     pooling = "the model's own"
@@ -151,9 +151,9 @@ class VideoTowers(Towers):
 
 
 class XClipTowers(VideoTowers):
-    """X-CLIP, which adds to each text what its prompt generator makes of the video (Ni et al., 2022, section 3.3).
+    """X-CLIP, which adds its prompt generator's output for the video to each text (Ni et al., 2022, section 3.3).
 
-    A unit is (1 + t, d): the video's embedding, and the t patch tokens, averaged over time, that the generator reads.
+    A unit is (1 + t, d): the video's embedding, and the t patch tokens, averaged over time, for the generator.
     """
 
     def embed(self, units: Sequence[Images]) -> list[torch.Tensor]:
@@ -181,7 +181,7 @@ class XClipTowers(VideoTowers):
 
 
 def spread(total: int, count: int) -> tuple[int, ...]:
-    """`count` indices below `total` in equal steps, the first and the last among them; repeated where there are fewer.
+    """Return `count` indices below `total` in equal steps, including the first and the last; short lists repeat.
 
     >>> spread(32, 4), spread(2, 4), spread(3, 1)
     ((0, 10, 20, 31), (0, 0, 0, 1), (0,))
@@ -190,10 +190,10 @@ def spread(total: int, count: int) -> tuple[int, ...]:
 
 
 def load_towers(name: str, settings: CheckpointSettings, *, unit_frames: bool = True) -> Towers:
-    """The towers of a local folder or a Hub id, ready on their device; on a CPU in float32, unless said otherwise.
+    """Load the towers of a local folder or a Hub id on their device; on a CPU in float32, unless set otherwise.
 
     Args:
-        unit_frames: whether an image model's frames are brought to length 1 before their mean.
+        unit_frames: scale an image model's frames to length 1 before their mean.
 
     Raises:
         ModelError: the checkpoint cannot be read, is incomplete, or is not a dual encoder.
@@ -234,7 +234,7 @@ def _towers_class(name: str, model: PreTrainedModel) -> type[Towers]:
 
 
 def _mean(vectors: torch.Tensor) -> torch.Tensor:
-    """The mean of rows, to the last bit the same in any order of them: a bag of frames must not know their order."""
+    """Return the mean of rows, equal to the last bit in any order: a bag of frames must not encode their order."""
     order = sorted(range(len(vectors)), key=lambda row: vectors[row].tolist())
     return vectors[order].mean(dim=0)
 

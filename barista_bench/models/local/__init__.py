@@ -1,1 +1,1 @@
-"""Checkpoints that transformers loads, on the machine at hand."""
+"""Checkpoints that transformers loads on this machine."""

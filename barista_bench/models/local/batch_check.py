@@ -1,14 +1,13 @@
-"""The check whether a model gives two examples together what it gives each alone: done once, before the first batch.
+"""Checks once, before the first batch, that a model gives two examples the same result together and separately.
 
-Some processors and models are wrong in batches and say nothing: indices into the patches of a batch that are not
-shifted, padding that is attended to. Answers cannot tell this from rounding, since batches round differently and a near
-tie then falls the other way; logits can. Measured over 50 tiny families on a CPU (two examples of unequal length, eight
-greedy steps), as a fraction of the logits' own spread: batches that are right differ by up to 0.000002 in float32,
-0.002 in float16 and 0.016 in bfloat16; those of four families that are not by 0.0015 to 1.2, and batches whose images
-were exchanged by 0.14 or more, but for three. Real models are deeper and round more often, for which the tolerance
-leaves room.
+Some processors and models are silently wrong in batches: they do not shift indices into the patches of a batch, or
+attend to padding. Answers cannot distinguish this from rounding, since batches round differently and a near tie can
+change; logits can. Measured over 50 tiny architectures on a CPU (two examples of unequal length, eight greedy steps),
+as a fraction of the logits' spread: correct batches differ by up to 0.000002 in float32, 0.002 in float16 and 0.016 in
+bfloat16. Batches of four wrong architectures differ by 0.0015 to 1.2, and batches with exchanged images by 0.14 or
+more, except for three. Real models are deeper and round more often, so the tolerance leaves room.
 
-Imports torch, so it is itself imported only where a model is asked.
+This module imports torch, so import it only when a model runs.
 """
 
 from __future__ import annotations
@@ -27,14 +26,14 @@ _ROUNDINGS = 12  # of the number type's smallest step at 1, which is 0.0078 in b
 
 @dataclass(frozen=True, slots=True)
 class BatchCheck:
-    """The distance between the logits of a batch of two and those of single answers.
+    """The distance between the logits of a batch of two and the logits of separate answers.
 
     Args:
-        distance: length of the difference over length of the logits, both without their mean; the largest over
-            examples and steps. None where the batch failed.
-        tolerance: the largest distance that rounding may make, by the model's number type.
+        distance: length of the difference over length of the logits, both without their mean; the largest over examples
+            and steps. None if the batch failed.
+        tolerance: the largest distance that rounding may cause, by the model's number type.
         has_images: the examples had images.
-        error: the one that the batch failed with.
+        error: the error of a failed batch.
     """
 
     distance: float | None
@@ -44,7 +43,7 @@ class BatchCheck:
 
     @property
     def agrees(self) -> bool:
-        """Whether the model may be asked in batches."""
+        """True if the model may run in batches."""
         return self.distance is not None and self.distance <= self.tolerance
 
     @property
@@ -61,14 +60,14 @@ Steps = list[tuple[int, torch.Tensor]]
 
 
 def tolerance_of(dtype: torch.dtype) -> float:
-    """The largest distance that is taken for rounding."""
+    """Return the largest distance that counts as rounding."""
     return max(_LEAST_TOLERANCE, _ROUNDINGS * torch.finfo(dtype).eps)
 
 
 def first_steps(
     model: PreTrainedModel, inputs: Mapping[str, torch.Tensor], *, pad_id: int, end_ids: Collection[int]
 ) -> list[Steps]:
-    """The first steps of each row's greedy answer, up to its end."""
+    """Return the first steps of each row's greedy answer, up to its end."""
     outputs = model.generate(
         **inputs,
         max_new_tokens=_STEPS,
@@ -92,7 +91,7 @@ def first_steps(
 
 
 def largest_distance(alone: Sequence[Steps], together: Sequence[Steps]) -> float:
-    """The largest distance up to the first differing token, over all rows: what follows has other text before it."""
+    """Return the largest distance up to the first differing token, over all rows: later logits follow other text."""
     largest = 0.0
     for row, other_row in zip(alone, together, strict=True):
         for (token, logits), (other_token, other_logits) in zip(row, other_row, strict=False):

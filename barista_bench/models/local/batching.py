@@ -1,4 +1,4 @@
-"""The number of samples generated together, learned from what fitted into memory and what did not. Pure arithmetic."""
+"""Number of samples to generate together, learned from past batches that fitted or did not. Pure arithmetic."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _START = 8  # prompts a batch where nothing can be measured
 _MAX_PROMPTS = 32  # of a batch that `auto` plans: more gains little, and their images fill the memory
 _SPARE = 0.8  # fraction of the free memory that `auto` plans with; fragments take the rest
 _WINDOW = 8  # batches at hand
-_MAX_WINDOW = 128  # requests at hand at the most, since each holds its images
+_MAX_WINDOW = 128  # limit of requests at hand, since each holds its images
 
 
 @dataclass(frozen=True, slots=True)
 class QueuedRequest:
-    """A request at hand: `tokens` of its prompt, visual ones included, near enough to order by."""
+    """A request at hand: `tokens` of its prompt, visual tokens included, approximate but good enough to sort by."""
 
     index: int
     request: Request
@@ -35,20 +35,20 @@ _Size = tuple[int, int]  # samples of a batch, and the prompt tokens that each i
 
 
 def _within(size: _Size, other: _Size) -> bool:
-    """Whether a batch is no larger than another in either way."""
+    """Return True if a batch is no larger than another in both dimensions."""
     return size[0] <= other[0] and size[1] <= other[1]
 
 
 class BatchBudget:
     """The size of the next batch, in prompts and in padded tokens times samples.
 
-    Memory is counted in tokens, so that one long prompt which did not fit does not shrink batches of short ones. A
-    batch no larger than one that fitted fits, a batch no smaller than one that failed does not, and between them half
-    of the tokens that failed are tried.
+    Memory is counted in tokens, so that one long prompt that did not fit does not shrink batches of short prompts. A
+    batch no larger than one that fitted is assumed to fit, and a batch no smaller than one that failed to fail. Between
+    the two, half of the failed number of tokens is tried.
 
     Args:
-        batch_size: prompts generated together at the most. `auto` starts with 8 where memory cannot be measured;
-            where it can, one prompt is generated and measured, and up to 32 are planned from there.
+        batch_size: limit of prompts generated together. `auto` starts with 8 if memory cannot be measured; if it can,
+            one prompt is generated and measured, and up to 32 are planned from there.
         memory: of a device that can be measured; None elsewhere.
 
     Raises:
@@ -67,26 +67,26 @@ class BatchBudget:
         self._one_by_one = False
 
     def ask_one_by_one(self) -> None:
-        """Generate no two samples together from now on."""
+        """Generate samples one by one from now on."""
         self.most, self._one_by_one = 1, True
 
     @property
     def prompts(self) -> int:
-        """Prompts of the next batch at the most."""
+        """The limit of prompts in the next batch."""
         return 1 if self.memory and self._bytes_per_token is None else self.most
 
     @property
     def window(self) -> int:
-        """Requests to have at hand, so that those of similar length come together."""
+        """The number of requests to have at hand, so that requests of similar length are batched together."""
         return max(self.most, min(_WINDOW * self.most, _MAX_WINDOW))
 
     @property
     def tokens(self) -> int | None:
-        """Padded tokens times samples at the most, of a batch unlike those known; None for no such limit."""
+        """The limit of padded tokens times samples for a batch of unknown size; None for no limit."""
         return min((limit for limit in (self._measured, self._halved) if limit is not None), default=None)
 
     def fits(self, prompts: int, samples: int, columns: int) -> bool:
-        """Whether a batch is worth trying; one sample always is."""
+        """Return True if a batch is worth trying; one sample always is."""
         size, limit = (samples, columns), self.tokens
         if samples == 1 or prompts > self.prompts or self._one_by_one:
             return samples == 1
@@ -97,10 +97,10 @@ class BatchBudget:
         return limit is None or samples * columns <= limit
 
     def take(self, queue: Sequence[QueuedRequest]) -> int:
-        """The number of first requests in the queue, longest first, to generate together; one or more.
+        """Return how many first requests of the queue, longest first, to generate together; at least one.
 
-        Requests with and without images are never together: what models do for images then stands beside rows that
-        have none, and some (Llama 3.2 Vision) give those other logits.
+        Requests with and without images are never mixed. Otherwise the inputs of images would be padded for rows
+        without images, and some models (Llama 3.2 Vision) then return other logits for these rows.
         """
         count, samples = 1, queue[0].samples
         for queued in queue[1:]:
@@ -111,12 +111,12 @@ class BatchBudget:
         return count
 
     def begin_batch(self) -> None:
-        """A batch is about to be generated."""
+        """Note that a batch is about to be generated."""
         if self.memory:
             self.memory.begin()
 
     def record_fit(self, samples: int, columns: int) -> None:
-        """A batch of that many samples, padded to `columns` prompt tokens, was generated."""
+        """Note that a batch of that many samples, padded to `columns` prompt tokens, was generated."""
         size = samples, columns
         self._fitted = [known for known in self._fitted if not _within(known, size)] + [size]
         if self.memory:
@@ -125,7 +125,7 @@ class BatchBudget:
                 self._measured = int(_SPARE * self.memory.free_bytes() / self._bytes_per_token)
 
     def record_out_of_memory(self, samples: int, columns: int) -> None:
-        """A batch of that many samples did not fit: plan with half of its tokens."""
+        """Note that a batch of that many samples did not fit: plan with half of its tokens."""
         size = samples, columns
         # If it did fit once, something else takes the memory now.
         self._fitted = [known for known in self._fitted if not _within(size, known)]
@@ -137,7 +137,7 @@ class BatchBudget:
 
 
 def checked_size(batch_size: object) -> int:
-    """A number of prompts as it is; ConfigError where it is none."""
+    """Return a valid number of prompts; raise ConfigError for anything else."""
     if not isinstance(batch_size, int) or isinstance(batch_size, bool) or batch_size < 1:
         raise ConfigError(
             f"batch_size is {batch_size!r}. Remedy: give --batch-size auto, or a whole number of 1 or more"
@@ -146,13 +146,13 @@ def checked_size(batch_size: object) -> int:
 
 
 class CudaMemory:
-    """Memory of the GPUs that hold a model; with several of them the fullest one counts."""
+    """Memory of the GPUs that hold a model; with several GPUs the fullest counts."""
 
     def __init__(self, devices: Sequence[int]) -> None:
         self._devices, self._before = tuple(devices), dict.fromkeys(devices, 0)
 
     def begin(self) -> None:
-        """Start to watch the peak of a batch."""
+        """Start to measure the peak of a batch."""
         import torch
 
         for device in self._devices:
@@ -160,13 +160,13 @@ class CudaMemory:
             self._before[device] = torch.cuda.memory_allocated(device)
 
     def peak_bytes(self) -> int:
-        """Bytes that the batch took at its peak, beside what was there before."""
+        """Return the bytes that the batch added at its peak."""
         import torch
 
         return max(torch.cuda.max_memory_allocated(device) - self._before[device] for device in self._devices)
 
     def free_bytes(self) -> int:
-        """Bytes that a batch may take now."""
+        """Return the bytes that a batch may take now."""
         import torch
 
         return min(

@@ -1,10 +1,10 @@
-"""The choice of tokens by transformers' `generate`, and its end: samples, log-probabilities, stop texts, thinking.
+"""How transformers' `generate` chooses tokens and stops: samples, log-probabilities, stop texts, thinking.
 
-And `decode_after_shared_prefill`: several samples of one prompt, each from a copy of its cache. Measured
-on the CPU with three tiny families: `generate` takes 1.6 to 2.6 times as long for 8 or more samples, 1.7
-to 2.3 times for 3 samples of each of 8 prompts, and as long with one sample each: it is used there.
+`decode_after_shared_prefill` generates several samples of one prompt, each from a copy of its cache. Measured on the
+CPU with three tiny architectures: `generate` takes 1.6 to 2.6 times as long for 8 or more samples, 1.7 to 2.3 times for
+3 samples of each of 8 prompts, and as long for one sample each, where it is used.
 
-Imports torch and transformers, so it is itself imported only where a model is loaded.
+This module imports torch and transformers, so import it only when a model is loaded.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ _RANDOM_BITS = 52
 
 
 class SeededGumbel(LogitsProcessor):
-    """Turn the argmax over the scores into a sample, drawn with a seed of each row's own.
+    """Turns the argmax over the scores into a sample, drawn with a separate seed for each row.
 
-    argmax(log p + Gumbel noise) is distributed as p. `do_sample=True` would draw all rows from one global stream,
-    and a sample would then change with the rows beside it. Here the noise is a hash of seed, step and token, made on
-    the model's device: the same in every batch and on every device, without a number that travels. Looking one
-    uniform number up in the cumulative distribution would be less work, but rounding of the scores (batches round
-    differently) would then change many more samples.
+    argmax(log p + Gumbel noise) is distributed as p. `do_sample=True` would draw all rows from one global stream, so a
+    sample would change with the other rows of its batch. Here the noise is a hash of seed, step and token, computed on
+    the model's device: it is the same in every batch and on every device, and no number is transferred. Inverting the
+    cumulative distribution with one uniform number would be less work. But then rounding of the scores (batches round
+    differently) would change many more samples.
     """
 
     def __init__(self, seeds: Sequence[int]) -> None:
@@ -64,7 +64,7 @@ class SeededGumbel(LogitsProcessor):
 
 
 def split_mix(values: torch.Tensor) -> torch.Tensor:
-    """The output function of SplitMix64, on int64 values read as unsigned ones."""
+    """Apply the output function of SplitMix64 to int64 values read as unsigned."""
     for shift, factor in zip(_SHIFTS, (*_FACTORS, 1), strict=True):
         values = (values ^ _unsigned_shift(values, shift)) * factor
     return values
@@ -77,13 +77,13 @@ def _unsigned_shift(values: torch.Tensor, bits: int) -> torch.Tensor:
 def sampling_processors(
     config: GenerationConfig, penalty: float, padding: torch.Tensor, seeds: Sequence[int]
 ) -> LogitsProcessorList:
-    """Repetition penalty, temperature, top-k, nucleus, then the draw; at temperature 0 the penalty alone.
+    """Return processors: repetition penalty, temperature, top-k, nucleus, the draw; at temperature 0 only the penalty.
 
     Args:
         config: the settings; their repetition penalty is not read.
-        penalty: that of repetition, 1.0 for none.
-        padding: columns of padding on the left of each row, shape (rows,); padding repeats nothing.
-        seeds: one a row.
+        penalty: repetition penalty, 1.0 for none.
+        padding: columns of padding on the left of each row, shape (rows,); padding does not count as repetition.
+        seeds: one per row.
     """
     processors = LogitsProcessorList()
     if penalty != 1.0:
@@ -101,13 +101,13 @@ def sampling_processors(
 
 
 class LogprobRecorder(LogitsProcessor):
-    """Remembers log-probabilities as the model itself gives them; comes before penalty, temperature and cuts.
+    """Records log-probabilities of the model itself, before penalty, temperature and cuts.
 
-    So that they mean the same whatever the sampling settings are (OpenAI's and vLLM's do as well). Of an answer that is
-    held to a schema they are of the tokens that it allows, and add up to one over these, as vLLM's do.
+    So they have the same meaning with all sampling settings (as in OpenAI's and vLLM's APIs). For an answer with a
+    schema they cover the allowed tokens and add up to one over these, as in vLLM.
 
     Args:
-        count: likeliest tokens to remember of each step, one or more.
+        count: number of likeliest tokens to record per step, one or more.
     """
 
     def __init__(self, count: int) -> None:
@@ -117,7 +117,7 @@ class LogprobRecorder(LogitsProcessor):
         self._latest: torch.Tensor | None = None  # of the step whose token is not chosen yet
 
     def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor) -> torch.FloatTensor:
-        """Take note of scores of shape (rows, vocabulary), and of the token that was chosen last."""
+        """Record scores of shape (rows, vocabulary), and the last chosen token."""
         self._take(input_ids[:, -1])
         self._latest = torch.log_softmax(scores, dim=-1)
         values, ids = self._latest.topk(min(self._count, scores.shape[-1]), dim=-1)
@@ -125,7 +125,7 @@ class LogprobRecorder(LogitsProcessor):
         return scores
 
     def rows(self, generated: torch.Tensor) -> list[TokenScores]:
-        """One entry a row of `generated`, shape (rows, steps); steps that `generate` took back are left out."""
+        """Return one entry per row of `generated`, shape (rows, steps), without steps that `generate` took back."""
         steps = generated.shape[1]
         if len(self._chosen) < steps:
             self._take(generated[:, -1])
@@ -139,26 +139,26 @@ class LogprobRecorder(LogitsProcessor):
 
 
 class NanCheck(LogitsProcessor):
-    """Raises ValueError for scores that are not numbers: the argmax over them would be an answer."""
+    """Raises ValueError for scores that are NaN: their argmax would be an answer."""
 
     def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor) -> torch.FloatTensor:
-        """Scores of shape (rows, vocabulary), as they are."""
+        """Return scores of shape (rows, vocabulary) unchanged."""
         if bool(scores.isnan().any()):
             raise ValueError("the model's scores are not numbers. Remedy: load it with another dtype (bfloat16)")
         return scores
 
 
-_SPARE_TOKENS = 4  # a token writes a byte or more, except one that starts within a character
+_SPARE_TOKENS = 4  # a token writes a byte or more, unless it starts within a character
 
 
 class Thoughts:
-    """Follows, row by row, whether a model is thinking. Only generated tokens are read, each of them once.
+    """Tracks, row by row, whether a model is thinking. Reads each generated token once, and no prompt tokens.
 
-    Tags are looked for in the text, since they are one token in some vocabularies and several in others.
+    Tags are searched in the text, since they are one token in some vocabularies and several in others.
 
     Args:
         prompt_length: columns of the padded prompt.
-        opens_thinking: for each row, whether the prompt has opened the thinking already.
+        opens_thinking: for each row, True if the prompt has already opened the thinking.
     """
 
     def __init__(
@@ -178,7 +178,7 @@ class Thoughts:
         self._read = prompt_length
 
     def read(self, input_ids: torch.Tensor) -> None:
-        """Take note of the tokens that are new; `input_ids` of shape (rows, prompt and generated tokens)."""
+        """Read the new tokens; `input_ids` has the shape (rows, prompt and generated tokens)."""
         if input_ids.shape[1] == self._read:
             return
         generated = input_ids[:, self._prompt_length :].tolist()
@@ -188,7 +188,7 @@ class Thoughts:
         self._read = input_ids.shape[1]
 
     def has_thought(self, row: int) -> bool:
-        """Whether the present stretch of answering follows on thinking."""
+        """Return True if the present part of the answer follows thinking."""
         return not self.thinking[row] and self.answers_from[row] > 0
 
     def _take(self, row: int, tokens: list[int], end: int) -> None:
@@ -201,15 +201,15 @@ class Thoughts:
 
 
 class ThinkingBudget(LogitsProcessor):
-    """Close a row's thinking once it has taken so many tokens, by forcing the tokens of the closing tag.
+    """Closes a row's thinking after `budget` tokens, by forcing the tokens of the closing tag.
 
-    It has to come last, after whatever chooses among the scores.
+    Place it last, after all processors that choose among the scores.
 
     Args:
         budget: tokens of reasoning, 0 or more; the tag does not count.
         closing: the tokens that close the thinking, one or more.
-        allows: whether a row's answer, which is held to a schema, can go on with a token: not within a character,
-            whose last bytes are waited for.
+        allows: tells if a row's answer under a schema can continue with a token. Within a character it cannot, so
+            closing waits for its last bytes.
     """
 
     def __init__(
@@ -223,7 +223,7 @@ class ThinkingBudget(LogitsProcessor):
         self._forced = [0] * len(thoughts.thinking)  # tokens of the closing tag that are still to be written
 
     def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor) -> torch.FloatTensor:
-        """Scores of shape (rows, vocabulary); where the tag is forced, all but its next token are masked."""
+        """Return scores of shape (rows, vocabulary); where the tag is forced, all but its next token are masked."""
         self._thoughts.read(input_ids)
         for row, is_thinking in enumerate(self._thoughts.thinking):
             is_spent = is_thinking and self._thoughts.thinking_tokens[row] >= self._budget
@@ -237,9 +237,9 @@ class ThinkingBudget(LogitsProcessor):
 
 
 class StopTexts(StoppingCriteria):
-    """Stop a row when its answer holds a stop text, and remember after how many generated tokens.
+    """Stops a row when its answer has a stop text, and records after how many generated tokens.
 
-    Prompt and reasoning are not searched: a stop text ends the answer, and a prompt that ends like one stops
+    Prompt and reasoning are not searched: a stop text ends the answer, and a prompt that ends with a stop text stops
     nothing. Special tokens count as text here: `<|im_end|>` may be a stop text.
     """
 
@@ -252,7 +252,7 @@ class StopTexts(StoppingCriteria):
         self._tail = max((len(text.encode()) for text in texts), default=0) + _SPARE_TOKENS
 
     def __call__(self, input_ids: torch.LongTensor, scores: object, **_: object) -> torch.BoolTensor:
-        """Shape (rows,): true for each row that has met a stop text."""
+        """Return shape (rows,): true for each row that has reached a stop text."""
         if self._texts:
             self._thoughts.read(input_ids)
             generated = input_ids[:, self._prompt_length :].tolist()
@@ -277,7 +277,7 @@ _PRIVATE_METHODS = ("_prefill", "_update_model_kwargs_for_generation", "_optimiz
 
 
 def can_share_prefill(model: PreTrainedModel) -> bool:
-    """Whether the cache of a model's prompt can be copied: not where it keeps a running state (Mamba and its kin)."""
+    """Return True if the cache of a model's prompt can be copied: not with a running state (Mamba and similar)."""
     return all(hasattr(model, name) for name in _PRIVATE_METHODS) and not getattr(model, "_is_stateful", False)
 
 
@@ -291,10 +291,9 @@ def decode_after_shared_prefill(
     rows: torch.Tensor,
     **model_kwargs: object,
 ) -> torch.LongTensor:
-    """Greedy decoding for `generate(custom_generate=...)` that runs each prompt once, for all its samples.
+    """Decode greedily for `generate(custom_generate=...)`, running each prompt once for all its samples.
 
-    `num_return_sequences` does not do this: it repeats the prompts before the prefill, and it refuses
-    `do_sample=False`.
+    `num_return_sequences` repeats the prompts before the prefill, and refuses `do_sample=False`.
 
     Args:
         rows: the prompt that each sample continues, shape (samples,), in rising order.
@@ -332,13 +331,13 @@ def _next_inputs(model: PreTrainedModel, outputs: object, kwargs: dict[str, obje
 
 
 def _take_rows(kwargs: dict[str, object], rows: torch.Tensor, prompts: int) -> dict[str, object]:
-    """The model's inputs for the samples instead of the prompts; without pixels, which are used up."""
+    """Return the model's inputs for the samples instead of the prompts, without pixels, which are no longer needed."""
     inputs: dict[str, object] = {}
     for name, value in kwargs.items():
         if name in MULTIMODAL_INPUTS_TO_DROP_OUTSIDE_PREFILL:
             continue
         if name == "past_key_values":
-            value.reorder_cache(rows)  # type: ignore[attr-defined]  # the one call that every kind of cache has
+            value.reorder_cache(rows)  # type: ignore[attr-defined]  # the only call that every kind of cache has
         elif isinstance(value, torch.Tensor) and name == "position_ids" and value.ndim == 3:
             value = value[:, rows]  # several axes of positions (Qwen), the batch in the second dimension
         elif isinstance(value, torch.Tensor) and value.ndim and value.shape[0] == prompts:

@@ -1,6 +1,6 @@
-"""Generates batch by batch: plans, encodes the next batch in a thread, generates, splits what does not fit.
+"""Generates batch by batch: plans, encodes the next batch in a thread, generates, splits batches that do not fit.
 
-Imports torch and transformers, so it is itself imported only where a model is loaded.
+This module imports torch and transformers, so import it only when a model is loaded.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _FIRST_ANSWER = GenerationConfig(temperature=0, max_new_tokens=2)
 class _GenerationJob:
     """Samples of one request that are generated together: `index` counts requests, `slots` its seeds.
 
-    `matcher` is at the beginning of an answer that is held to a schema; None of a free one.
+    `matcher` is at the beginning of an answer with a schema; None for a free answer.
     """
 
     index: int
@@ -58,10 +58,10 @@ class _GenerationJob:
 
 
 class Engine:
-    """Answers requests by one model, batch after batch.
+    """Answers requests with one model, batch by batch.
 
     Args:
-        holder: holds answers to the schemas of their requests; None where all answers are free.
+        holder: constrains answers to the schemas of their requests; None if all answers are free.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class Engine:
         self.batch_check: BatchCheck | None = None
 
     def check_start(self) -> None:
-        """Ask a first question about a picture (a video of two, where frames are videos), and throw the answer away.
+        """Ask a test question about a picture (a video of two, if frames are videos), and drop the answer.
 
         Raises:
             ModelError: the model does not answer it, or its prompt is the same without the picture.
@@ -104,7 +104,7 @@ class Engine:
     def work(
         self, requests: Iterable[Request], config: GenerationConfig, *, at_once: bool
     ) -> Iterator[tuple[int, AnsweredRequest]]:
-        """All requests, each with its number; `at_once` takes them all before the first batch, longest first."""
+        """Yield the answers to all requests with their numbers; `at_once` takes all first, longest first."""
         source = enumerate(requests)
         queue: list[QueuedRequest] = []
         ahead: Future[_EncodedBatch] | None = None
@@ -118,7 +118,7 @@ class Engine:
                         queue.append(QueuedRequest(index, request, self.encoder.tokens(request), samples))
                     else:
                         yield index, AnsweredRequest(request, [], 0.0)
-                # Two batches more with each one that is generated: the first need not wait for a whole window.
+                # Take two more batches for each generated batch, so that the first need not wait for a full window.
                 queue_length = min(self.budget.window, queue_length + 2 * self.budget.prompts)
                 batch = ahead or self._begin(queue, worker, config)
                 if batch is None:
@@ -129,7 +129,7 @@ class Engine:
     def _begin(
         self, queue: list[QueuedRequest], worker: ThreadPoolExecutor, config: GenerationConfig
     ) -> Future[_EncodedBatch] | None:
-        """Take the next batch out of `queue`, longest first: memory runs out at once or never."""
+        """Take the next batch out of `queue`, longest first, so that memory runs out at once or never."""
         if not queue:
             return None
         queue.sort(key=lambda entry: -entry.tokens)
@@ -176,12 +176,12 @@ class Engine:
     def _generate_splitting(
         self, jobs: list[_GenerationJob], config: GenerationConfig
     ) -> Iterator[tuple[_GenerationJob, int, Completion | Failure]]:
-        """Generate, in smaller and smaller batches where a batch fails, down to one sample."""
+        """Generate. A failed batch is split into smaller batches, down to one sample."""
         pending = [jobs] if jobs else []
         while pending:
             batch = pending.pop()
             samples, columns = _size(batch)
-            # What is known to be too much is not tried: the budget may have shrunk since the batch was put together.
+            # Do not try batches known to be too large: the budget may have shrunk since the batch was made.
             outcome = self._attempt(batch, config) if self.budget.fits(len(batch), samples, columns) else None
             if isinstance(outcome, list):
                 for job, completions in zip(batch, outcome, strict=True):
@@ -193,9 +193,12 @@ class Engine:
                 pending.extend(_halves(batch))
 
     def _check_batches(self, jobs: list[_GenerationJob]) -> None:
-        """Ask two examples alone and together; where these differ, no two samples are generated together any more.
+        """Ask two examples separately and together.
 
-        They are the first that succeed alone. Where fewer do, or memory does not hold two, the next batch is tried.
+        If the results differ, samples are generated one by one from then on.
+
+        The two are the first that succeed separately. If fewer than two do, or memory is too small for two, the next
+        batch is tried.
         """
         pair, alone = [], []
         for job in jobs:
@@ -317,12 +320,12 @@ _EncodedBatch = list[tuple[QueuedRequest, _GenerationJob | Failure]]
 
 
 def _size(batch: list[_GenerationJob]) -> tuple[int, int]:
-    """Samples of a batch, and the prompt tokens that each of them is padded to."""
+    """Return the samples of a batch, and the prompt tokens that each of them is padded to."""
     return sum(len(job.slots) for job in batch), max(job.encoded.prompt_tokens for job in batch)
 
 
 def _context_of(config: PreTrainedConfig) -> int | None:
-    """Tokens that a model was made for, prompt and answer; None where its configuration does not say."""
+    """Return the context length of a model, prompt and answer, in tokens; None if its configuration has none."""
     text = config.get_text_config()
     rope = getattr(text, "rope_parameters", None) or {}
     limit = getattr(text, "max_position_embeddings", None)
@@ -331,7 +334,7 @@ def _context_of(config: PreTrainedConfig) -> int | None:
 
 
 def _halves(batch: list[_GenerationJob]) -> list[list[_GenerationJob]]:
-    """Two smaller batches, the first of them last (it is taken first); one job is cut by its samples."""
+    """Return two smaller batches, the first half last (it is taken first); one job is split by its samples."""
     if len(batch) > 1:
         middle = (len(batch) + 1) // 2
         return [batch[middle:], batch[:middle]]

@@ -1,6 +1,6 @@
-"""Holds the answers of a local model to JSON Schemas, each row of a batch to its own: masks over the next tokens.
+"""Constrains the answers of a local model to JSON Schemas, a separate schema for each row: masks of next tokens.
 
-Imports torch, transformers and llguidance, so it is itself imported only where answers are held.
+This module imports torch, transformers and llguidance, so import it only when answers are constrained.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ _MAX_FORMS = 256  # grammars that are kept, each with the states of its automato
 
 
 class AnswerHolder:
-    """Holds answers to schemas, for one tokenizer.
+    """Constrains answers to schemas, for one tokenizer.
 
     Args:
-        vocabulary: tokens that the model scores; some models pad it past their tokenizer's.
+        vocabulary: number of tokens that the model scores; some models pad it beyond their tokenizer's.
         end_ids: tokens that end an answer.
-        tags: opening and closing tag of the model's thoughts; None where it has none.
+        tags: opening and closing tag of the model's thoughts; None if it has none.
 
     Raises:
         ModelError: llguidance cannot read the tokenizer, or no token ends an answer.
@@ -67,7 +67,7 @@ class AnswerHolder:
         self._executor = LLExecutor()
 
     def matcher(self, schema: Schema | None, *, opens_thinking: bool) -> LLMatcher | None:
-        """A matcher at the beginning of an answer, to be copied for each sample; None for a free answer.
+        """Return a matcher at the beginning of an answer, to copy for each sample; None for a free answer.
 
         Args:
             opens_thinking: the prompt has opened the thinking.
@@ -79,13 +79,13 @@ class AnswerHolder:
         return None if grammar is None else self._matcher_of(grammar)
 
     def grammar(self, schema: Schema | None, *, opens_thinking: bool) -> str | None:
-        """The grammar of an answer (`answer_grammar`); None for a free one."""
+        """Return the grammar of an answer (`answer_grammar`); None for a free answer."""
         if schema is None or not is_restrictive(schema):
             return None
         return answer_grammar(schema, self._thought, opens_thinking=opens_thinking)
 
     def processor(self, first_matchers: Sequence[LLMatcher | None], columns: int, pad_id: int) -> SchemaMasks:
-        """The masks of a batch whose prompts are padded to `columns` tokens; a row has a copy of its matcher."""
+        """Return the masks of a batch with prompts padded to `columns` tokens; each row gets a copy of its matcher."""
         matchers = [matcher and matcher.deep_copy() for matcher in first_matchers]
         return SchemaMasks(matchers, self._tokenizer.vocab_size, columns, pad_id, self._executor)
 
@@ -101,9 +101,10 @@ class AnswerHolder:
 
 
 class SchemaMasks(LogitsProcessor):
-    """Masks the tokens that a row's schema does not allow next; rows without a matcher are left as they are.
+    """Masks tokens that a row's schema does not allow next; rows without a matcher stay unchanged.
 
-    It comes before whatever chooses among the scores, so that cuts and log-probabilities are of what is allowed.
+    Place it before all processors that choose among the scores, so that cuts and log-probabilities cover the allowed
+    tokens.
     """
 
     def __init__(
@@ -114,10 +115,10 @@ class SchemaMasks(LogitsProcessor):
         self._masks = np.full((len(matchers), -(-vocabulary // _WORD)), -1, dtype=np.int32)
 
     def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor) -> torch.FloatTensor:
-        """Scores of shape (rows, vocabulary), -inf for what is not allowed.
+        """Return scores of shape (rows, vocabulary), -inf for tokens that are not allowed.
 
         Raises:
-            ValueError: llguidance gave a row up.
+            ValueError: llguidance failed for a row.
         """
         if input_ids.shape[1] > self._columns:
             self._take(input_ids[:, -1].tolist())
@@ -137,11 +138,11 @@ class SchemaMasks(LogitsProcessor):
         return cast("torch.FloatTensor", scores.masked_fill(~torch.from_numpy(allowed).to(scores.device), -torch.inf))
 
     def allows(self, row: int, token: int) -> bool:
-        """Whether a row can go on with a token, by the latest mask."""
+        """Return True if a row can continue with a token, by the latest mask."""
         return row not in self._live_matchers or bool(self._allowed[row, token])
 
     def _take(self, tokens: Sequence[int]) -> None:
-        """Advance each row's matcher by its chosen token; a row that is over is free from now on, for its padding."""
+        """Advance each row's matcher by its chosen token; a finished row is free from then on, for its padding."""
         for row, matcher in list(self._live_matchers.items()):
             is_over = matcher.is_stopped()
             if not is_over and not matcher.consume_token(tokens[row]):

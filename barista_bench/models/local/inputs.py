@@ -1,6 +1,6 @@
 """Tensors of a batch of requests: chat template, processor, left padding.
 
-Imports torch and transformers, so it is itself imported only where a model is loaded.
+This module imports torch and transformers, so import it only when a model is loaded.
 """
 
 from __future__ import annotations
@@ -53,13 +53,13 @@ _SIZE_STEP = 32  # pixels; sizes are rounded up to it before their tokens are me
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """One request as the processor made it: tensors with a first dimension of one row, or of its images.
+    """One request from the processor: tensors whose first dimension is one row, or its images.
 
     Args:
-        messages: the conversation, for processors whose outputs cannot be put together afterwards.
-        times: those of the frames, for each of its videos.
+        messages: the conversation, for processors whose outputs cannot be joined later.
+        times: of the frames, for each of its videos.
         tensors: the model's inputs; no padding.
-        opens_thinking: the template has written the opening think tag already.
+        opens_thinking: the template has already written the opening think tag.
     """
 
     messages: list[Message]
@@ -73,23 +73,23 @@ class Encoded:
 
 
 class PromptEncoder:
-    """Writes prompts the way that one model wants them.
+    """Writes prompts in the form of one model.
 
-    `encode` may run in a thread beside the other methods. Tokenizers may not, so `tokenizer` reads and writes
-    apart from the one in the processor.
+    `encode` may run in a thread beside the other methods. Tokenizers may not, so `tokenizer` is separate from the
+    processor's tokenizer.
 
     Args:
         processor: with a tokenizer and a chat template; its tokenizer is set to pad on the left.
         name: the model's, for messages.
-        settings: how frames, reasoning and think tags are given to the model.
+        settings: how the model receives frames, reasoning and think tags.
         template_kwargs: further variables of the chat template.
 
     Attributes:
-        thinks: the tags were given, or the model knows some that models use.
+        thinks: the tags were given, or the model has common think tags.
 
     Raises:
-        ModelError: the processor has no chat template, or none that reads `template_kwargs` or has a switch for
-            `reasoning`, cannot pad, or takes no video where one is wanted.
+        ModelError: the processor has no chat template, or its template does not read `template_kwargs` or has no
+            switch for `reasoning`; or it cannot pad, or does not take a requested video.
     """
 
     def __init__(
@@ -132,15 +132,15 @@ class PromptEncoder:
         self.tags, self.thinks = tags or THINK_TAGS, tags is not None
 
     def parts(self, request: Request) -> list[TextPart | ImagePart | VideoClip]:
-        """The user turn, with the images that the model is given as a video.
+        """Return the user turn, with the images that the model receives as a video.
 
         Raises:
-            ValueError: it is not known when frames of a video were filmed.
+            ValueError: the times of a video's frames are unknown.
         """
         return parts_with_clips(request, self._video_fps) if self.takes_video else list(request.prompt.joined_parts)
 
     def messages(self, request: Request) -> list[Message]:
-        """The conversation: a system message where there is one and the template takes it; a user turn."""
+        """Return the conversation: a system message, if there is one and the template takes it, and a user turn."""
         content = [_content(part, request) for part in self.parts(request)]
         system = request.prompt.system
         if not system:
@@ -151,7 +151,7 @@ class PromptEncoder:
         return [{"role": "system", "content": system_content}, {"role": "user", "content": content}]
 
     def encode(self, request: Request) -> Encoded:
-        """Tensors of one request.
+        """Return tensors of one request.
 
         Raises:
             MODEL_ERRORS: the processor cannot take these inputs.
@@ -172,10 +172,10 @@ class PromptEncoder:
         return Encoded(messages, tensors, prompt_end.rstrip().endswith(self.tags[0]), times)
 
     def text(self, request: Request) -> tuple[str, bool, bool]:
-        """A request as the chat template writes it, for callers that tokenize it; each image has one place in it.
+        """Write a request with the chat template, for callers that tokenize it; each image has one place in it.
 
-        Also whether the tokenizer adds its own special tokens (a beginning of the text), since the template wrote none,
-        and whether the template has written the opening think tag already.
+        Also returned: True if the tokenizer must add its special tokens (a beginning of the text), since the template
+        wrote none, and True if the template has already written the opening think tag.
 
         Raises:
             MODEL_ERRORS: the chat template cannot take these inputs.
@@ -188,7 +188,7 @@ class PromptEncoder:
         return text, adds_special_tokens, text.rstrip().endswith(self.tags[0])
 
     def drops_images(self, request: Request, encoded: Encoded) -> bool:
-        """Whether the same prompt without its images becomes the same tensors."""
+        """Return True if the same prompt without its images becomes the same tensors."""
         texts = tuple(part for part in request.prompt.parts if isinstance(part, TextPart))
         try:
             bare = self.encode(replace(request, prompt=replace(request.prompt, parts=texts), images=()))
@@ -197,7 +197,7 @@ class PromptEncoder:
         return bare.tensors.keys() == encoded.tensors.keys() and bare.prompt_tokens == encoded.prompt_tokens
 
     def tokens(self, request: Request) -> int:
-        """Visual and text tokens of a request, near enough to order by; its images are not processed."""
+        """Return visual and text tokens of a request, good enough to sort by; its images are not processed."""
         try:
             prompt_text = self._template_text(self.messages(request))
         except MODEL_ERRORS:
@@ -206,10 +206,10 @@ class PromptEncoder:
         return text_tokens + sum(self._tokens_of_image(image.size) for image in request.images)
 
     def batch(self, encoded: Sequence[Encoded]) -> dict[str, torch.Tensor]:
-        """One batch, left-padded: tensors of shape (requests, columns), and the images one after another.
+        """Return one batch, left-padded: tensors of shape (requests, columns), and the images one after another.
 
-        Requests whose tensors cannot be put one after another go through the processor once more, together: some
-        processors pad images to the largest of a batch, some count over all of its images.
+        Requests whose tensors cannot be joined pass through the processor once more, together: some processors pad
+        images to the largest of a batch, some count over all of its images.
         """
         batch = _stack([each.tensors for each in encoded], self.tokenizer.pad_token_id)
         if batch is None:
@@ -221,7 +221,7 @@ class PromptEncoder:
         return batch
 
     def _apply(self, conversations: list[list[Message]], times: Sequence[FrameTimes] = ()) -> dict[str, torch.Tensor]:
-        """Tensors of conversations, whose videos have these times, in their order."""
+        """Return tensors of conversations, whose videos have these times, in their order."""
         options: dict[str, object] = {"padding": len(conversations) > 1}
         if "mm_token_type_ids" in self._input_names:
             options["return_mm_token_type_ids"] = True  # named by processors that leave them out unless they are asked
@@ -250,7 +250,7 @@ class PromptEncoder:
         return {name: value for name, value in inputs.items() if value is not None and name != "video_metadata"}
 
     def _shared_rate(self, times: Sequence[FrameTimes]) -> float:
-        """The rate for processors that take one for all videos of a call, and none from their metadata."""
+        """Return the rate for processors that take one for all videos of a call, and ignore their metadata."""
         rates = {each.rate for each in times}
         if len(rates) > 1:
             listed = ", ".join(f"{rate:.3g}" for rate in sorted(rates))
@@ -274,11 +274,11 @@ class PromptEncoder:
                     inputs = self._apply([[{"role": "user", "content": [{"type": "image", "image": blank}]}]])
                 self._image_tokens[width, height] = inputs["input_ids"].shape[1]
             except MODEL_ERRORS:
-                self._image_tokens[width, height] = 0  # the request itself will say what is wrong with its image
+                self._image_tokens[width, height] = 0  # the request itself will report the fault of its image
         return self._image_tokens[width, height]
 
     def _find_system_style(self) -> SystemStyle:
-        """The way in which the template takes a system message, by a probe: some refuse it, some drop it in silence."""
+        """Probe how the template takes a system message: some refuse it, some drop it silently."""
         user: Message = {"role": "user", "content": [_text("question")]}
         styles: dict[SystemStyle, object] = {"parts": [_text(_PROBE)], "text": _PROBE}
         for style, content in styles.items():
@@ -304,7 +304,7 @@ def _content(part: TextPart | ImagePart | VideoClip, request: Request) -> Messag
 
 
 def _stack(items: Sequence[dict[str, torch.Tensor]], pad: int) -> dict[str, torch.Tensor] | None:
-    """The tensors of requests stacked into a batch; None where this is not known to be safe."""
+    """Stack the tensors of requests into a batch; None if this is not known to be safe."""
     if len(items) == 1:
         return items[0]
     columns = max(item["input_ids"].shape[1] for item in items)
@@ -323,6 +323,6 @@ def _stack(items: Sequence[dict[str, torch.Tensor]], pad: int) -> dict[str, torc
 
 
 def _pad_left(value: torch.Tensor | None, item: dict[str, torch.Tensor], columns: int, fill: int) -> torch.Tensor:
-    """A row of tokens, shape (1, n), with `fill` on its left up to `columns`; all `fill` where it is None."""
+    """Return a row of tokens, shape (1, n), with `fill` on its left up to `columns`; only `fill` if it is None."""
     row = torch.full_like(item["input_ids"], fill) if value is None else value
     return torch.nn.functional.pad(row, (columns - row.shape[1], 0), value=fill)

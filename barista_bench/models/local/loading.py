@@ -1,4 +1,4 @@
-"""Loading a checkpoint and its adapter for `TransformersModel`, and naming exactly what was loaded."""
+"""Loads a checkpoint and its adapter for `TransformersModel`, and identifies exactly what was loaded."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ _MAX_TEMPLATE = 2**20  # bytes
 
 
 def checkpoint_of(name: str) -> str:
-    """The folder of a checkpoint of ours (trained by `scripts/train_kitchen.py`); any other name as it is."""
+    """Return the folder of our checkpoint (trained by `scripts/train_kitchen.py`); any other name unchanged."""
     return str(Path(__file__).parents[1] / "checkpoints" / name) if name in EMBEDDED else name
 
 
 def load_checkpoint(
     name: str, settings: TransformersSettings
 ) -> tuple[PreTrainedModel, ProcessorMixin | TextProcessor]:
-    """The model, ready to generate on its device, and its processor.
+    """Load the model, ready to generate on its device, and its processor.
 
     Raises:
         ModelError: the checkpoint is missing, incomplete, of an unknown kind, or needs a missing library.
@@ -73,10 +73,10 @@ def load_checkpoint(
 def identity_of(
     name: str, model: PreTrainedModel, processor: ProcessorMixin | TextProcessor, settings: TransformersSettings
 ) -> ModelIdentity:
-    """The model's name, revision, and the settings that change its answers; those that were left alone are not named.
+    """Return the model's name, revision, and the settings that change its answers, without settings left at defaults.
 
-    Device and library versions are not among them: a run goes on after a move to another machine. Versions stand in
-    the run's description. An adapter is named by its content, since its folder differs between machines.
+    Device and library versions are not included, so you can resume a run on another machine. The run's description
+    holds the versions. An adapter is identified by its content, since its folder differs between machines.
     """
     settings_set: dict[str, str | int | float | bool | None] = {
         "quantization": settings.quantization,
@@ -101,10 +101,10 @@ def identity_of(
 
 
 def answer_holder(encoder: PromptEncoder, reader: AnswerReader, vocabulary: int) -> AnswerHolder:
-    """The holder of a model's answers to schemas; `vocabulary` is how many tokens the model scores.
+    """Return the object that constrains a model's answers; `vocabulary` is the number of tokens the model scores.
 
     Raises:
-        ModelError: llguidance is missing, or cannot hold answers of this tokenizer.
+        ModelError: llguidance is missing, or cannot constrain answers of this tokenizer.
     """
     require_llguidance(f"model {encoder.name}: structured_output")
     from barista_bench.models.local.holding import AnswerHolder
@@ -114,7 +114,7 @@ def answer_holder(encoder: PromptEncoder, reader: AnswerReader, vocabulary: int)
 
 
 def template_hash(processor: ProcessorMixin | TextProcessor) -> str:
-    """12 hex digits that identify a chat template: with another one the same checkpoint is prompted differently."""
+    """Return 12 hex digits that identify a chat template: another template prompts the same checkpoint differently."""
     template = processor.chat_template or processor.tokenizer.chat_template
     return hashlib.sha256(json.dumps(template, sort_keys=True).encode()).hexdigest()[:12]
 
@@ -159,15 +159,15 @@ def _processor(
         remedy = "name a file that holds a Jinja template"
         template = read_bounded_text(settings.chat_template, _MAX_TEMPLATE, remedy=remedy)
         processor.chat_template = template
-        # SmolVLM's takes one of its own for videos, unless it is called with another.
+        # SmolVLM's processor uses a built-in template for videos, unless called with another.
         processor.apply_chat_template = partial(processor.apply_chat_template, chat_template=template)  # type: ignore[method-assign]
     return processor
 
 
 def check_limits(name: str, image_processor: object, limits: dict[str, int]) -> None:
-    """Raise ModelError unless an image processor keeps to `min_pixels` and `max_pixels`.
+    """Raise ModelError unless an image processor supports `min_pixels` and `max_pixels`.
 
-    Many processors know no such limits, and take and ignore them.
+    Many processors have no such limits, and silently ignore them.
     """
     processor_class, class_name = type(image_processor), type(image_processor).__name__
     kwargs = getattr(processor_class, "valid_kwargs", None)
@@ -184,10 +184,10 @@ def check_limits(name: str, image_processor: object, limits: dict[str, int]) -> 
 
 
 def quantization_config(name: str, settings: TransformersSettings) -> BitsAndBytesConfig:
-    """The way bitsandbytes is to quantise the weights: NF4 with bfloat16 arithmetic, or LLM.int8.
+    """Return how bitsandbytes quantises the weights: NF4 with bfloat16 arithmetic, or LLM.int8.
 
     Raises:
-        ModelError: bitsandbytes or a CUDA GPU is missing, or the checkpoint is quantised already.
+        ModelError: bitsandbytes or a CUDA GPU is missing, or the checkpoint is already quantised.
     """
     import torch
     from transformers import AutoConfig, BitsAndBytesConfig
@@ -211,14 +211,14 @@ _CONFIG, _WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 
 
 def fetch_adapter(adapter: str, revision: str | None = None) -> Path:
-    """The folder of an adapter: a local one as it is, one on the Hub after its files are downloaded.
+    """Return the folder of an adapter: a local folder unchanged, an adapter on the Hub after downloading its files.
 
     Args:
         adapter: folder with adapter_config.json and adapter_model.safetensors, or Hub id.
         revision: commit, branch or tag of a Hub id.
 
     Raises:
-        ModelError: it cannot be found, or its weights are no safetensors file.
+        ModelError: it cannot be found, or its weights are not a safetensors file.
     """
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError
@@ -243,7 +243,7 @@ def fetch_adapter(adapter: str, revision: str | None = None) -> Path:
 
 
 def adapter_videos(adapter: str, revision: str | None = None) -> TrainingVideos | None:
-    """The videos that an adapter was trained on; None for one that does not say.
+    """Return the videos that an adapter was trained on; None if it does not list them.
 
     Raises as `fetch_adapter`, or DataError.
     """
@@ -252,7 +252,7 @@ def adapter_videos(adapter: str, revision: str | None = None) -> TrainingVideos 
 
 
 def adapter_hash(folder: Path) -> str:
-    """SHA-256 over configuration and weights of a fetched adapter."""
+    """Return the SHA-256 of the configuration and weights of a fetched adapter."""
     total = hashlib.sha256()
     for name in (_CONFIG, _WEIGHTS):
         total.update(f"{name}\0{file_sha256(folder / name)}\n".encode())
@@ -260,10 +260,10 @@ def adapter_hash(folder: Path) -> str:
 
 
 def add_adapter(model: PreTrainedModel, folder: Path, adapter: str) -> None:
-    """Put a fetched adapter into a loaded model, which keeps its class; every weight of the adapter must fit into it.
+    """Put a fetched adapter into a loaded model, which keeps its class; every weight of the adapter must fit.
 
     Raises:
-        ModelError: peft is missing, or the adapter is of another model or of a kind that cannot be put in.
+        ModelError: peft is missing, or the adapter is for another model or of an unsupported kind.
     """
     from safetensors import SafetensorError
 

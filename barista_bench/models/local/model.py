@@ -1,6 +1,6 @@
-"""Any vision-language model that transformers loads: real batches, seeded samples, reasoning kept apart.
+"""Any vision-language model that transformers loads: real batches, seeded samples, separate reasoning.
 
-torch and transformers are imported when a model is loaded, never when this module is.
+torch and transformers are imported when a model is loaded, not when this module is imported.
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ if TYPE_CHECKING:
 
 
 class TransformersModel(NumberedStream):
-    """A local model behind the `StreamingModel` contract: it reads text, and images where it can. See `load`.
+    """A local model with the `StreamingModel` contract: it reads text, and images if it supports them. See `load`.
 
-    Of the checkpoint's own generation settings its repetition penalty stays in force (it is part of the identity),
-    unless the run asks for another one than 1.0. Its temperature and its cuts do not: those are the run's.
-    Log-probabilities are the model's own, before penalty, temperature and cuts.
+    The checkpoint's repetition penalty stays in force (it is part of the identity), unless the run sets another than
+    1.0. The checkpoint's temperature and cuts do not: the run sets them. Log-probabilities are the model's, before
+    penalty, temperature and cuts.
 
     At temperature 0 a request is generated once and its completion repeated for every seed. Otherwise its seeds share
-    one prefill, and each sample depends on its own seed alone (up to rounding in the logits).
+    one prefill, and each sample depends only on its seed (up to rounding in the logits).
 
-    `stream` answers batch by batch. The first batch is made of the first requests; with each batch more are taken, up
-    to `window`, and the longest of them come next, together with others of similar length. While a batch is generated,
-    a thread prepares the next one. No request is taken before everything that is finished has been handed back.
+    `stream` answers batch by batch. The first batch consists of the first requests. With each batch more requests are
+    taken, up to `window`, and the longest of them come next, together with others of similar length. While a batch is
+    generated, a thread prepares the next. All finished answers are yielded before another request is taken.
 
     Args:
-        settings: those that say how the model is asked; the others have been heeded by then.
-        box_format: how it writes boxes, where the settings do not say.
+        settings: how the model is asked; settings of loading are already applied.
+        box_format: how it writes boxes, unless the settings name a format.
 
     Raises:
-        ModelError: the model cannot be prompted (no chat template), is not a decoder alone, takes no video, or cannot
-            be held to a schema.
+        ModelError: the model cannot be prompted (no chat template), is not decoder-only, takes no video, or cannot
+            follow a schema.
     """
 
     def __init__(
@@ -70,16 +70,16 @@ class TransformersModel(NumberedStream):
 
     @classmethod
     def load(cls, name: str, **settings: Any) -> TransformersModel:  # noqa: ANN401  (`TransformersSettings` says which)
-        """Load a local folder or a Hub id. Weights are read from safetensors files only.
+        """Load a local folder or a Hub id. Weights are read only from safetensors files.
 
         Args:
             name: path of a folder, or `org/name` on the Hub.
             settings: fields of `TransformersSettings`, which describes each of them.
 
         Raises:
-            ModelError: a library is missing, checkpoint, adapter or processor cannot do what is asked, or the model
-                does not answer a first question about a picture.
-            ConfigError: a setting is unknown, out of range, or contradicts another one.
+            ModelError: a library is missing; checkpoint, adapter or processor does not support a setting; or the
+                model does not answer a test question about a picture.
+            ConfigError: a setting is unknown, out of range, or contradicts another setting.
         """
         require_libraries()
         table = checked(TransformersSettings, settings)
@@ -97,7 +97,7 @@ class TransformersModel(NumberedStream):
 
     @property
     def batch_size(self) -> int:
-        """Prompts generated together at the most. Memory may allow fewer, which is learned by their tokens."""
+        """Limit of prompts generated together. Memory may allow fewer, which is learned by their tokens."""
         return self._engine.budget.most
 
     @batch_size.setter
@@ -106,13 +106,13 @@ class TransformersModel(NumberedStream):
 
     @property
     def batch_check(self) -> str | None:
-        """The result of asking two examples together and alone; None before the first batch of two or more."""
+        """The result of asking two examples together and separately; None before the first batch of two or more."""
         check = self._engine.batch_check
         return None if check is None else check.finding
 
     @property
     def window(self) -> int:
-        """Requests wanted at hand: 8 batches, but not more than 128 requests (or one batch), for their images."""
+        """Requests needed at hand: 8 batches, but not more than 128 requests (or one batch), for their images."""
         return self._engine.budget.window
 
     def _numbered_answers(
@@ -129,7 +129,7 @@ class TransformersModel(NumberedStream):
 
 
 def _memory_of(model: PreTrainedModel) -> CudaMemory | None:
-    """The measurable memory of the model's device; None on a CPU."""
+    """Return the measurable memory of the model's device; None on a CPU."""
     devices = {parameter.device for parameter in model.parameters()}
     indices = sorted(device.index or 0 for device in devices if device.type == "cuda")
     return CudaMemory(indices) if indices else None

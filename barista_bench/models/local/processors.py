@@ -1,10 +1,10 @@
-"""Processors of checkpoints, with torchvision and without, and of language models that read text alone.
+"""Processors of checkpoints, with torchvision and without, and of text-only language models.
 
-transformers builds a processor whole or not at all, and all of its video processors need torchvision. Its image
-processors for PIL do not: without torchvision a processor is put together for images alone. A model that reads text
-alone has a tokenizer in the place of a processor. `template_variables` are those of its chat template.
+transformers builds a complete processor or none, and all of its video processors need torchvision. Its image processors
+for PIL do not: without torchvision, this module builds a processor only for images. A text-only model has a tokenizer
+in place of a processor. `template_variables` returns the variables of its chat template.
 
-Imports transformers, so it is itself imported only where a model is loaded.
+This module imports transformers, so import it only when a model is loaded.
 """
 
 from __future__ import annotations
@@ -41,22 +41,22 @@ from barista_bench.files.reading import bounded_bytes
 from barista_bench.models.answers import REASONING, Reasoning, switch_value
 
 _MAX_SETTINGS = 16 * 2**20  # bytes of a JSON file
-# Older checkpoints keep the settings of the parts in files of their own.
+# Older checkpoints have separate files for the settings of the parts.
 _FILES = ("processor_config.json", "preprocessor_config.json", "video_preprocessor_config.json")
 _PIXTRAL = "transformers.models.pixtral."
 
 
 def load_processor(name: str, *, wants_video: bool, **settings: Any) -> ProcessorMixin:  # noqa: ANN401
-    """The processor of a checkpoint; for images alone where torchvision is missing.
+    """Load the processor of a checkpoint; only for images if torchvision is missing.
 
     Args:
         name: path of a folder, or `org/name` on the Hub.
-        wants_video: videos will be given to it.
+        wants_video: the processor will receive videos.
         settings: for `from_pretrained`: `revision`, `trust_remote_code`, limits of images.
 
     Raises:
-        ModelError: there is none for images, or it needs torchvision, which is missing.
-        OSError, ValueError, TypeError, ...: transformers', of files that are missing or damaged.
+        ModelError: there is no processor for images, or it needs torchvision, which is missing.
+        OSError, ValueError, TypeError, ...: raised by transformers for files that are missing or damaged.
     """
     subject = f"model {name}: its processor"
     try:
@@ -76,9 +76,9 @@ def load_processor(name: str, *, wants_video: bool, **settings: Any) -> Processo
 
 
 class _VideoSettings(PushToHubMixin):  # what processors ask of their parts
-    """Stands for a video processor: the settings that a checkpoint has for it, None for those that it leaves out.
+    """Replaces a video processor: the checkpoint's settings for it, None for missing settings.
 
-    Some processors read them before they are given any video; with a video they would call it, and fail.
+    Some processors read them before any video; with a video they would call the processor, and fail.
     """
 
     model_input_names: ClassVar[list[str]] = []
@@ -101,7 +101,7 @@ class _VideoSettings(PushToHubMixin):  # what processors ask of their parts
 
 
 class _ImagesOnly(ProcessorMixin):
-    """Comes before the class of a processor, whose video processor it replaces by its settings."""
+    """Base class placed before a processor's class, to replace its video processor by settings."""
 
     @classmethod
     def _get_arguments_from_pretrained(
@@ -127,12 +127,12 @@ class _ImagesOnly(ProcessorMixin):
 
 
 def _part_names(processor_class: Any) -> list[str]:  # noqa: ANN401
-    """`image_processor`, `tokenizer`, ..., in the order in which a class of processors takes them."""
+    """Return `image_processor`, `tokenizer`, ..., in the order of the processor class's arguments."""
     return list(processor_class.get_attributes())
 
 
 def _class_without_torchvision(name: str, *, trust_remote_code: bool, revision: str, **_: object) -> Any:  # noqa: ANN401
-    """The class that reads a checkpoint's processor without torchvision, as far as there is one."""
+    """Return the class that reads a checkpoint's processor without torchvision, if there is one."""
     hub = {"revision": revision}
     files = [_read_settings(name, file, hub) for file in (*_FILES, "tokenizer_config.json")]
     if trust_remote_code and any("AutoProcessor" in file.get("auto_map", {}) for file in files):
@@ -152,7 +152,10 @@ def _class_without_torchvision(name: str, *, trust_remote_code: bool, revision: 
 
 
 def _pixtral_processor() -> type:
-    """Pixtral's. Its module takes one function from the image processor of torchvision; that of PIL has it as well."""
+    """Return Pixtral's processor.
+
+    Its module imports one function from torchvision's image processor; PIL's has it too.
+    """
     torchvision_module = f"{_PIXTRAL}image_processing_pixtral"
     sys.modules[torchvision_module] = importlib.import_module(f"{_PIXTRAL}image_processing_pil_pixtral")
     try:
@@ -163,7 +166,7 @@ def _pixtral_processor() -> type:
 
 
 def _read_settings(name: str, file: str, hub: dict[str, Any]) -> dict[str, Any]:
-    """A JSON file of a checkpoint; empty where it has none."""
+    """Read a JSON file of a checkpoint; empty if it is missing."""
     hub_options = {key: value for key, value in hub.items() if key in ("revision", "token", "cache_dir")}
     path = cached_file(name, file, _raise_exceptions_for_missing_entries=False, **hub_options)
     content = {} if path is None else json.loads(bounded_bytes(path, _MAX_SETTINGS))
@@ -176,7 +179,7 @@ Message = dict[str, Any]
 
 
 class TextProcessor:
-    """A processor for prompts of text alone; images are refused.
+    """A processor for text-only prompts; images are refused.
 
     Args:
         tokenizer: with or without a chat template.
@@ -197,7 +200,7 @@ class TextProcessor:
         processor_kwargs: dict[str, Any] | None = None,
         **settings: Any,  # noqa: ANN401  (of the tokenizer, and variables of the template)
     ) -> Any:  # noqa: ANN401  (a text, or tensors by name)
-        """The same as a processor's. Raises ValueError for an image: the model reads none."""
+        """Apply the template like a processor. Raises ValueError for an image: the model reads none."""
         is_single = isinstance(conversations[0], dict)
         all_conversations: Any = [conversations] if is_single else conversations
         texts = [[_as_text(message) for message in conversation] for conversation in all_conversations]
@@ -206,19 +209,19 @@ class TextProcessor:
 
 
 def _as_text(message: Message) -> Message:
-    """A message whose parts are joined: templates of language models take a text."""
+    """Return a message with its parts joined: templates of language models take a text."""
     content = message["content"]
     if isinstance(content, str):
         return message
     if any(part["type"] != "text" for part in content):
-        raise ValueError("the model reads text alone, and is given an image")
+        raise ValueError("the model reads only text, but got an image")
     return {**message, "content": "".join(part["text"] for part in content)}
 
 
 def reads_text_alone(name: str, gguf_file: str | None = None, *, revision: str, trust_remote_code: bool) -> bool:
-    """Whether transformers has a checkpoint as a language model, and not as one that reads images too.
+    """Return True if transformers treats a checkpoint as a language model without images.
 
-    Those in GGUF are: it reads no other models from such a file.
+    Checkpoints in GGUF count as text-only: transformers reads no other models from such a file.
     """
     if gguf_file:
         return True
@@ -232,7 +235,7 @@ def reads_text_alone(name: str, gguf_file: str | None = None, *, revision: str, 
 def text_processor(
     name: str, gguf_file: str | None = None, *, revision: str, trust_remote_code: bool
 ) -> TextProcessor | None:
-    """A checkpoint's tokenizer as a processor; None where the checkpoint reads images too."""
+    """Return a checkpoint's tokenizer as a processor; None if the checkpoint reads images too."""
     if not reads_text_alone(name, gguf_file, revision=revision, trust_remote_code=trust_remote_code):
         return None
     options = {"gguf_file": gguf_file} if gguf_file else {}
@@ -243,21 +246,21 @@ def text_processor(
 Template = str | Mapping[str, str]
 """A chat template, or several by name."""
 _SWITCHES, _EFFORT = ("enable_thinking", "thinking"), "reasoning_effort"
-# What is not a variable of a template, though its name be given like one.
+# Names that are not variables of a template, although they can be given like variables.
 _RESERVED_NAMES = frozenset(inspect.signature(ProcessorMixin.apply_chat_template).parameters) | {"messages"}
 
 
 def template_variables(
     name: str, template: Template, template_kwargs: Mapping[str, object], reasoning: Reasoning | None
 ) -> dict[str, object]:
-    """The variables that a template is filled in with: those given, and the switches of reasoning.
+    """Return the variables to fill in a template: the given variables, and the switches of reasoning.
 
     Args:
         name: the model's, for messages.
 
     Raises:
-        ModelError: the template does not read one of those given, has no switch for `reasoning`, or would be told both.
-        TemplateError: it is not a template.
+        ModelError: the template does not read a given variable, has no switch for `reasoning`, or would receive both.
+        TemplateError: the template is invalid.
     """
     variables = _variables(template) if template_kwargs else frozenset()
     for variable in template_kwargs:
@@ -276,9 +279,9 @@ def template_variables(
 
 
 def reasoning_switches(template: Template, reasoning: Reasoning) -> dict[str, bool | str]:
-    """The variables by which a template has the model reason as wanted, with their values; empty where none can.
+    """Return the template variables, with values, that give this reasoning; empty without such variables.
 
-    Efforts are on as well. `reasoning_effort` turns reasoning off only where the template knows the word "none".
+    Efforts also turn reasoning on. `reasoning_effort` turns it off only if the template has the word "none".
     """
     variables = _variables(template)
     switches: dict[str, bool | str] = {name: reasoning != "off" for name in _SWITCHES if name in variables}
@@ -290,7 +293,7 @@ def reasoning_switches(template: Template, reasoning: Reasoning) -> dict[str, bo
 
 
 def _variables(template: Template) -> frozenset[str]:
-    """The variables that it reads without setting them itself."""
+    """Return the variables that a template reads without setting them itself."""
     texts = [template] if isinstance(template, str) else template.values()
     trees = (_compile_jinja_template(text).environment.parse(text) for text in texts)
     return frozenset(name for tree in trees for name in meta.find_undeclared_variables(tree))

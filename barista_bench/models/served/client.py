@@ -1,6 +1,6 @@
-"""The calls of one stream: an event loop in a thread of its own, a gate, retries, and one answer for each request.
+"""The calls of one stream: an event loop in a separate thread, a gate, retries, and one answer for each request.
 
-Imports openai, anyio and tenacity, so it is itself imported only where a model is asked.
+This module imports openai, anyio and tenacity, so import it only when a model is asked.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ AnswerFuture = Future[AnsweredRequest]
 
 
 def longest_backoff(attempt: int) -> float:
-    """The most seconds to wait after an attempt, counted from 1: doubled each time, up to half a minute.
+    """Return the longest wait in seconds after an attempt, counted from 1: doubled each time, up to half a minute.
 
     >>> [longest_backoff(attempt) for attempt in (1, 2, 3, 5, 6, 9)]
     [1.0, 2.0, 4.0, 16.0, 30.0, 30.0]
@@ -63,7 +63,7 @@ def longest_backoff(attempt: int) -> float:
 
 
 class Calls:
-    """Requests under way (`open_calls`). `start` and `next_result` belong to one thread, the rest to the loop."""
+    """Running requests (`open_calls`). `start` and `next_result` belong to one thread, the rest to the loop."""
 
     def __init__(
         self,
@@ -79,19 +79,19 @@ class Calls:
         self._done_futures: queue.SimpleQueue[tuple[int, AnswerFuture]] = queue.SimpleQueue()
         self._futures: dict[int, AnswerFuture] = {}
         self._fatal_error: BaseException | None = None
-        self._stop_error: ModelError | None = None  # what the loop knows before the other thread hears of it
+        self._stop_error: ModelError | None = None  # known to the loop before the other thread
 
     def start(self, number: int, request: Request) -> None:
-        """Take a request; `number` comes back with its answer."""
+        """Start a request; `number` is returned with its answer."""
         future = self._portal.start_task_soon(self._answer, request)
         self._futures[number] = future
         future.add_done_callback(lambda done: None if done.cancelled() else self._done_futures.put((number, done)))
 
     def next_result(self, *, wait: bool) -> tuple[int, AnsweredRequest] | None:
-        """The next answer; None where there is none yet and nobody waits.
+        """Return the next answer; None if there is no answer yet and `wait` is false.
 
         Raises:
-            ModelError: the server refuses everything; answers that were there before it have been handed out.
+            ModelError: the server refuses everything; earlier answers have been returned before.
         """
         with suppress(queue.Empty):
             while True:
@@ -106,7 +106,7 @@ class Calls:
         return None
 
     async def open(self) -> None:
-        """Make the gate and the client, which belong to the event loop."""
+        """Create the gate and the client, which belong to the event loop."""
         self._gate = Gate(self._state.limit)
         self._client = openai.AsyncOpenAI(
             api_key=self._endpoint.key or _NO_KEY,
@@ -136,12 +136,12 @@ class Calls:
         await self._client.close()
 
     def cancel(self) -> None:
-        """Give up what is under way: the connections are closed, so that the server can stop as well."""
+        """Cancel running requests: the connections are closed, so that the server can stop as well."""
         for future in list(self._futures.values()):
             future.cancel()
 
     async def _answer(self, request: Request) -> AnsweredRequest:
-        """One entry for each seed. Greedy answers are asked for once; their copies count no tokens."""
+        """Return one entry for each seed. Greedy answers are requested once; their copies count no tokens."""
         seeds = request.seeds if self._config.temperature > 0 else request.seeds[:1]
         try:
             body = await anyio.to_thread.run_sync(
@@ -160,7 +160,7 @@ class Calls:
         return AnsweredRequest(request, entries, query.seconds)
 
     async def _ask_together(self, query: _Query, seeds: Sequence[int]) -> list[Entry]:
-        """The entries that one call gives; fewer than seeds where the rest has to be asked for."""
+        """Return the entries of one call; fewer than seeds if the rest must be requested separately."""
         try:
             reply = await self._call(query, seeds)
         except CallError as error:
@@ -173,7 +173,7 @@ class Calls:
             return [self._failed_entry(error)] * len(seeds)
         if len(reply.choices) == len(seeds):
             self._state.proven_n = max(self._state.proven_n, len(seeds))
-        elif not reply.is_refusal:  # of which servers give one, however many choices were wanted
+        elif not reply.is_refusal:  # servers return one, independent of the number of choices
             self._state.give_up_n(f"it gave {len(reply.choices)} of {len(seeds)} choices", self._endpoint)
         return [
             choice if isinstance(choice, Completion) else await self._ask_alone(query, seed)
@@ -189,7 +189,7 @@ class Calls:
         return choice
 
     def _failed_entry(self, error: CallError) -> Entry:
-        """The entry in place of the answer of a call that failed for good."""
+        """Return the entry in place of the answer of a call that finally failed."""
         if isinstance(error, DeclinedError):
             return Completion("", finish_reason="refusal")
         if isinstance(error, TransientError):
@@ -198,11 +198,11 @@ class Calls:
         return Failure(str(error))
 
     async def _call(self, query: _Query, seeds: Sequence[int]) -> Reply:
-        """One call with its retries.
+        """Make one call with its retries.
 
         Raises:
             TransientError: of the last attempt.
-            RejectedError, DeclinedError, ModelError: as soon as the server says so.
+            RejectedError, DeclinedError, ModelError: as soon as the server returns it.
         """
         # Content-seeded, so that two requests never wait in step, and a run's waits are the same each time.
         rng = random.Random(f"{query.request.request_id}/{seeds[0]}")  # noqa: S311
@@ -218,7 +218,7 @@ class Calls:
         raise AssertionError("tenacity ends with a result or an error")
 
     def _backoff(self, state: RetryCallState, rng: random.Random) -> float:
-        """Full jitter; what the server asked for is waited for at the gate, by all calls, and at the same time."""
+        """Wait with full jitter. All calls wait at the gate for the server's requested pause, at the same time."""
         seconds = rng.uniform(0.0, longest_backoff(state.attempt_number))
         error = state.outcome.exception() if state.outcome else None
         if isinstance(error, TransientError):
@@ -249,7 +249,7 @@ class Calls:
         raise outcome  # here, where it has no context that could carry the key
 
     async def _send(self, body: Body, choices: int) -> Reply | Exception:
-        """One HTTP call. Errors are returned, made anew from their text alone; see `served.errors`."""
+        """Make one HTTP call. Errors are returned, built only from their text; see `served.errors`."""
         try:
             with anyio.fail_after(self._settings.timeout):  # the client's own counts between two packets only
                 response = await self._client.post(_PATH, cast_to=httpx2.Response, body=body)
@@ -297,7 +297,7 @@ class _Query:
 def open_calls(
     endpoint: Endpoint, settings: ServedSettings, config: GenerationConfig, state: ServerState
 ) -> Iterator[Calls]:
-    """An event loop in a thread of its own for the time of a stream; what is still under way at the end is given up."""
+    """Run an event loop in a separate thread during a stream; calls still running at the end are cancelled."""
     with anyio.from_thread.start_blocking_portal() as portal:
         calls = Calls(endpoint, settings, config, state, portal)
         portal.call(calls.open)
@@ -310,12 +310,12 @@ def open_calls(
 
 @cache
 def _certificates() -> ssl.SSLContext:
-    """Certificates of httpx, kept: they take a tenth of a second to load, and judges ask a few requests at a time."""
+    """Return httpx's certificates, cached: loading takes 0.1 seconds, and judges send few requests at a time."""
     return httpx2.create_ssl_context()
 
 
 async def _remove_variables(request: httpx2.Request) -> None:
-    """Take out what the openai client adds from its variables (organisation, project, `OPENAI_CUSTOM_HEADERS`).
+    """Remove headers that the openai client adds from its variables (organisation, project, `OPENAI_CUSTOM_HEADERS`).
 
     They are meant for OpenAI, and may be credentials.
     """
@@ -324,7 +324,7 @@ async def _remove_variables(request: httpx2.Request) -> None:
 
 
 async def _limit_reply(response: httpx2.Response) -> None:
-    """Refuse answers that are too large, or packed, since nothing says then how large they will be."""
+    """Refuse answers that are too large, or compressed, since their size is unknown."""
     if response.headers.get("content-encoding", "identity").lower() != "identity":
         raise httpx2.ReadError("the answer is compressed, which was not asked for", request=response.request)
     stream = response.stream

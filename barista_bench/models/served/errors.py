@@ -1,7 +1,6 @@
-"""Errors of one call, sorted by what to do about them (try again, give up the request, stop the run), and the pauses
-that a server asks for.
+"""Errors of one call, sorted by remedy (retry, drop the request, stop the run), and pauses that a server requests.
 
-Messages quote the server, which may quote us back: keys are cut out of everything, and no exception keeps its cause,
+Messages quote the server, which may quote us back. So keys are cut out of every text, and no exception keeps its cause,
 whose request carries the key in its headers.
 """
 
@@ -43,7 +42,7 @@ _FILTER_WORDS = re.compile(
     rf"|violat\w+ (?:\w+ ){{0,3}}?(?:{_FILTER}|usage (?:polic|guideline))|\binappropriate content"
     r"|contentpolicyviolation"
 )
-# Here our account is flagged, and not what was asked: no request would be answered, and the model refuses none.
+# Here our account is flagged, not the request: no request would be answered, and the model refused nothing.
 _OURS = r"\b(?:account|key|organi[sz]ation|project|ip|address)\b"
 _PUNISHED = r"\b(?:flagged|blocked|suspended|banned|disabled|deactivated)\b"
 _ACCOUNT_FLAGGED = re.compile(rf"{_OURS}[^.]*{_PUNISHED}|\bflagged {_OURS}")
@@ -56,16 +55,16 @@ _PERMANENT_5XX = frozenset({501, 505})
 
 
 class CallError(Exception):
-    """One call did not give what was asked for. Its text is free of secrets."""
+    """A call did not return an answer. Its text is free of secrets."""
 
 
 class TransientError(CallError):
-    """Worth another attempt.
+    """An error worth another attempt.
 
     Args:
-        congestion: in a word or two why the server is asked too much or cannot be reached; None where neither holds.
-        wait: seconds that the server asked for, None where it did not.
-        rate_limited: whether it was a 429, which concerns every call and not this one alone.
+        congestion: in a word or two why the server is overloaded or unreachable; None if it is neither.
+        wait: seconds that the server requested, else None.
+        rate_limited: True for a 429, which concerns every call, not only this one.
     """
 
     def __init__(
@@ -76,7 +75,7 @@ class TransientError(CallError):
 
 
 class RejectedError(CallError):
-    """The server does not take this request, and would not at the next attempt either.
+    """The server rejects this request, and would reject it at the next attempt too.
 
     Args:
         status: the HTTP status; 400 and 422 may be about one field of the request, such as `n`.
@@ -88,12 +87,12 @@ class RejectedError(CallError):
 
 
 class DeclinedError(CallError):
-    """A content policy stood in the way: the model refused, as far as the benchmark is concerned."""
+    """A content policy blocked the request: for the benchmark, the model refused."""
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """The model and server that are asked, for messages, from which the key is cut out."""
+    """The model and server, for messages without the key."""
 
     model: str
     url: str
@@ -104,11 +103,11 @@ class Endpoint:
         return f"model {self.model} at {self.url}"
 
     def scrub(self, text: str) -> str:
-        """The text without the key, as long as the key is long enough to be one."""
+        """Return the text without the key, if the key is long enough to be a key."""
         return text.replace(self.key, "[key]") if len(self.key) >= _SECRET_LENGTH else text
 
     def quote(self, text: str) -> str:
-        """One line of at most 300 characters without the key, which UTF-8 can hold."""
+        """Return one line of at most 300 characters without the key, valid in UTF-8."""
         line = " ".join(self.scrub(text)[: 10 * _MAX_QUOTED].split()).encode("utf-8", "replace").decode()
         return line if len(line) <= _MAX_QUOTED else f"{line[:_MAX_QUOTED]}..."
 
@@ -122,11 +121,11 @@ def status_error(
     answered: bool = False,
     sent: Collection[str] = (),
 ) -> CallError | ModelError:
-    """The error that stands for an HTTP status that is no success.
+    """Return the error for an HTTP status that is no success.
 
     Args:
         answered: the server has answered other requests to this model, so a 403 is about this request, not our key.
-        sent: fields of the call, which no remedy advises again.
+        sent: fields of the call, which no remedy suggests again.
     """
     said = _read_error(body)
     message = endpoint.quote(said.message)
@@ -149,7 +148,7 @@ def status_error(
 
 
 def error_in_reply(error: object, endpoint: Endpoint, *, answered: bool = False) -> CallError | ModelError:
-    """The error that stands for one that came with a status of 200; its code may be an HTTP status."""
+    """Return the error for an error that came with a status of 200; its code may be an HTTP status."""
     fields = error if isinstance(error, Mapping) else {}
     codes = (str(fields.get(name)) for name in ("code", "status", "status_code"))
     status = next((int(code) for code in codes if re.fullmatch("[45][0-9][0-9]", code)), 502)
@@ -157,7 +156,7 @@ def error_in_reply(error: object, endpoint: Endpoint, *, answered: bool = False)
 
 
 def names_filter(value: object, depth: int = 8) -> bool:
-    """Whether results of Azure's content filters, up to so deep, say that one of them stopped something."""
+    """Return True if results of Azure's content filters, up to this depth, show that a filter stopped something."""
     if isinstance(value, Mapping) and value.get("filtered") is True:
         return True
     inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
@@ -165,8 +164,10 @@ def names_filter(value: object, depth: int = 8) -> bool:
 
 
 class _SaidError(NamedTuple):
-    """What a body says of an error: lower-case codes, the message (the whole text where there is none), and evidence
-    that a filter stopped what was asked: its results, or a moderator's word on it."""
+    """Facts about an error from a reply's body: lower-case codes, the message (the full text if missing), and evidence.
+
+    The evidence shows that a filter stopped the request: the filter's results, or a moderator's statement.
+    """
 
     codes: frozenset[str]
     message: str
@@ -175,7 +176,7 @@ class _SaidError(NamedTuple):
 
 
 def _declines(status: int, said: _SaidError) -> bool:
-    """Whether a content policy, and not the key or the form of the request, is what stands in the way."""
+    """Return True if a content policy is the cause, not the key or the form of the request."""
     if said.is_filtered or said.codes & _POLICY_CODES or "filtered" in map(meaning_of, said.codes):
         return True
     if "invalid_prompt" in said.codes and _AGAINST_POLICY.search(said.message[:_MAX_SEARCHED].lower()) is not None:
@@ -186,7 +187,7 @@ def _declines(status: int, said: _SaidError) -> bool:
 def _fatal_error(
     status: int, codes: frozenset[str], message: str, endpoint: Endpoint, *, answered: bool
 ) -> ModelError | None:
-    """Errors that every other request would meet as well."""
+    """Return an error that every other request would meet as well."""
     if status == 401 or (status == 403 and not answered):
         # Not quoted: servers repeat (parts of) the key here.
         if endpoint.key_env is None:
@@ -207,10 +208,10 @@ def _fatal_error(
 
 
 def _read_error(body: bytes) -> _SaidError:
-    """What a body says of an error; one in none of the shapes that servers use is itself the message.
+    """Read an error from a reply's body; a body of unknown form is itself the message.
 
-    A moderator's word on what was asked stands in `error.metadata`, which gives reasons (OpenRouter), or else in the
-    message. Only JSON is read: a firewall's page may say `flagged` too, and means our address.
+    A moderator's statement about the request is in `error.metadata`, which gives reasons (OpenRouter), or in the
+    message. Only JSON is read: a firewall's page may also contain `flagged`, and mean our address.
     """
     text = body[: 64 * 1024].decode("utf-8", "replace")
     data = json_value(text)
@@ -233,7 +234,7 @@ def _read_error(body: bytes) -> _SaidError:
 
 
 def _error_codes(data: Mapping[str, object]) -> frozenset[str]:
-    """Codes and types in an error object, its `error` and the `innererror`s in that, in lower case."""
+    """Return codes and types in an error object, its `error` and nested `innererror`s, in lower case."""
     codes: set[str] = set()
     level: object = data
     for inner in ("error", "innererror", "innererror", ""):
@@ -257,9 +258,9 @@ def _message(data: Mapping[str, object]) -> str:
 
 
 def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
-    """Seconds that the server asks for (`Retry-After`, RFC 9110 10.2.3, or `retry-after-ms`); None where it does not.
+    """Return seconds that the server requests (`Retry-After`, RFC 9110 10.2.3, or `retry-after-ms`), else None.
 
-    Neither negative nor longer than `MAX_PAUSE`; what cannot be read is None.
+    Neither negative nor longer than `MAX_PAUSE`; an unreadable value is None.
     """
     for name, unit in (("retry-after-ms", 1e-3), ("retry-after", 1.0)):
         value = headers.get(name, "")[:_MAX_HEADER].strip()
@@ -275,11 +276,11 @@ def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> floa
 
 
 def allowance_pause(headers: Mapping[str, str], tokens: int) -> tuple[float, str] | None:
-    """Seconds to wait, and for what, where the server says that its allowance is used up; None where it is not.
+    """Return the seconds to wait and the reason, if the server's headers show that its allowance is used up, else None.
 
     Args:
-        headers: an answer's, with `x-ratelimit-remaining-...` and `x-ratelimit-reset-...` where the server has them.
-        tokens: those that a call takes, as far as is known.
+        headers: an answer's, with `x-ratelimit-remaining-...` and `x-ratelimit-reset-...` if the server sends them.
+        tokens: of a call, as far as known.
     """
     longest: tuple[float, str] | None = None
     for kind, needed in (("requests", 1), ("tokens", max(1, tokens))):
@@ -291,7 +292,7 @@ def allowance_pause(headers: Mapping[str, str], tokens: int) -> tuple[float, str
 
 
 def duration(text: str) -> float | None:
-    """Seconds of a duration such as `20ms`, `1m30s` or `6.5` (seconds); None for anything else, or above a day.
+    """Return seconds of a duration such as `20ms`, `1m30s` or `6.5` (seconds); None for others, or above a day.
 
     >>> duration("1m30s"), duration("20ms"), duration("6.5"), duration("soon")
     (90.0, 0.02, 6.5, None)

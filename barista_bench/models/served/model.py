@@ -1,14 +1,14 @@
 """A model behind an OpenAI-compatible endpoint: vLLM, SGLang, `transformers serve`, hosted APIs.
 
-What servers do with the settings, as far as we know:
+Known behaviour of servers:
 
-- `seed` is sent with every call, cut to 31 bits, and most servers ignore it or keep to it only roughly. With several
-  samples in one call (`n`), the first one's seed is sent.
-- vLLM and SGLang take sampling settings that are not sent from the checkpoint; see `explicit_sampling`.
-- `transformers serve` ignores `n`, `logprobs` and `response_format` in silence, answers other settings that it does
-  not know (`top_k`, `repetition_penalty`) with 422, and samples only where the checkpoint's generation settings have
-  `do_sample`, whatever the temperature. Its greedy answers equal those of `TransformersModel` on the same pixels, as
-  which a frozen set's pictures are sent; of a linked set that needs `image_format="png"`.
+- `seed` is sent with every call, cut to 31 bits, but most servers ignore it or follow it only roughly. With several
+  samples in one call (`n`), the first sample's seed is sent.
+- vLLM and SGLang take missing sampling settings from the checkpoint; see `explicit_sampling`.
+- `transformers serve` silently ignores `n`, `logprobs` and `response_format`. It rejects other unknown settings
+  (`top_k`, `repetition_penalty`) with 422. It samples only if the checkpoint's generation settings have `do_sample`, at
+  any temperature. Its greedy answers equal `TransformersModel`'s on the same pixels. A frozen set's pictures are sent
+  with the same pixels; a linked set needs `image_format="png"` for that.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ _READY = 2  # requests that wait while all calls are under way, so that none of 
 
 
 class ServedModel(NumberedStream):
-    """A served model behind the `StreamingModel` contract. Make one with `ServedModel.load`; one stream at a time.
+    """A served model with the `StreamingModel` contract. Make one with `ServedModel.load`; one stream at a time.
 
-    The samples of one request share a call where the server takes `n`. At temperature 0 a request is sent once and its
-    answer repeated; the copies carry 0 tokens, so that the tokens of all completions add up to what was taken. For the
-    same reason the samples of one call carry its input tokens once. Output tokens of one call are dealt out by the
-    length of its texts.
+    The samples of one request share a call if the server supports `n`. At temperature 0 a request is sent once and its
+    answer repeated. The copies carry 0 tokens, so that the tokens of all completions add up to the tokens used. For the
+    same reason the samples of one call carry its input tokens once, and its output tokens are divided by the length of
+    its texts.
 
-    A consumer that stops early (closes the generator) cancels what is under way. Where the server refuses key, model or
-    address, the quota is used up, or it is down, answers that had come before are handed out ahead of the ModelError.
+    A consumer that stops early (closes the generator) cancels running calls. If the server refuses key, model or
+    address, the quota is used up, or the server is down, earlier answers are yielded before the ModelError.
 
     Attributes:
-        window: requests at hand at the most, under way or waiting.
-        state: the server's, as far as it was learned.
+        window: limit of requests at hand, running or waiting.
+        state: the server's, as learned so far.
     """
 
     sends_files = True
@@ -62,12 +62,12 @@ class ServedModel(NumberedStream):
         """Check the settings. Nothing is sent before the first request.
 
         Args:
-            name: the one that the server lists; its last part also selects the box format of its family.
+            name: the model's name on the server; its last part also selects the box format of its architecture.
             settings: fields of `ServedSettings`, which describes each of them.
 
         Raises:
             ModelError: a library or the key is missing.
-            ConfigError: the name is empty, or a setting is unknown, out of range or contradicts another one.
+            ConfigError: the name is empty, or a setting is unknown, out of range or contradicts another setting.
         """
         require_extra(f"model {name}: asking a server", "openai", "anyio", "httpx2", "tenacity", extra="api")
         if not name.strip():
@@ -77,7 +77,7 @@ class ServedModel(NumberedStream):
             raise ConfigError("frames of a video are sent as JPEG. Remedy: leave image_format out, or frames_as=video")
         if table.reasoning_value is not None and has_field(table.extra_body, table.reasoning_field):
             raise ConfigError(
-                f"extra_body sets {table.reasoning_field}, which reasoning decides. Remedy: leave one of them out"
+                f"extra_body sets {table.reasoning_field}, which `reasoning` also sets. Remedy: leave out one of them"
             )
         model = cls(name, checked(ServedSettings, settings | {"base_url": table.url}))  # with the environment's address
         model._endpoint()  # a missing key is reported now, and not when the data are ready
@@ -87,10 +87,10 @@ class ServedModel(NumberedStream):
         return Endpoint(self.name, self.settings.url, self.settings.key_env, self.settings.api_key())
 
     def check(self, config: GenerationConfig) -> None:
-        """Refuse generation settings that this model cannot keep to; sends nothing.
+        """Refuse generation settings that this model does not support. Sends nothing.
 
         Raises:
-            ModelError: a thinking budget is wanted, but not in which field it is sent.
+            ModelError: a thinking budget is set, but the field to send it in is not.
         """
         if config.thinking_budget is not None and self.settings.thinking_budget_field is None:
             raise ModelError(
@@ -121,6 +121,6 @@ class ServedModel(NumberedStream):
                 in_flight += 1
 
     def estimate(self, requests: Iterable[Request], config: GenerationConfig) -> Estimate:
-        """The most tokens that a run would take; sends nothing."""
+        """Estimate the maximum number of tokens of a run. Sends nothing."""
         self.check(config)
         return estimate(requests, config, self.settings)

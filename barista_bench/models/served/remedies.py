@@ -1,4 +1,4 @@
-"""Remedies for what servers refuse: the setting to change, found in the words of the refusal."""
+"""Remedies for refusals of servers: the setting to change, found in the words of the refusal."""
 
 from __future__ import annotations
 
@@ -66,10 +66,10 @@ _MAX_SEARCHED = 2000  # characters of a message
 
 
 def remedy_for(status: int, message: str, sent: Collection[str] = ()) -> str:
-    """What to change where a server refuses a request with these words; empty where no setting is known to help.
+    """Return the change that helps when a server refuses a request with these words; empty if none is known.
 
     Args:
-        sent: fields of the request, which are not advised again.
+        sent: fields of the request, which are not suggested again.
     """
     if status == 413:
         return _SMALLER_IMAGES
@@ -77,7 +77,7 @@ def remedy_for(status: int, message: str, sent: Collection[str] = ()) -> str:
     for pattern, remedy in _PATTERNS:
         if pattern.search(words):
             return remedy
-    # The refused field is named first, perhaps followed by the one to use.
+    # The refused field is named first, and the field to use may follow.
     named = sorted((words.find(name), name) for name in _LIMITS if name in words)
     if named:
         other = _LIMITS[named[0][1] == _LIMITS[0]]
@@ -90,6 +90,6 @@ def remedy_for(status: int, message: str, sent: Collection[str] = ()) -> str:
 
 
 def engine_remedy_for(message: str) -> str:
-    """What to change where a vLLM that we have started refuses a prompt with these words; empty where nothing helps."""
+    """Return the change that helps when our vLLM refuses a prompt with these words; empty if none is known."""
     words = message[:_MAX_SEARCHED].lower()
     return next((remedy for pattern, remedy in _ENGINE_REMEDIES if re.search(pattern, words)), "")

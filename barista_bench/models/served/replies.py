@@ -1,4 +1,4 @@
-"""Completions read from a server's JSON. The JSON is hostile: what does not have the right form is tried again."""
+"""Reads completions from a server's JSON. The JSON is untrusted: a reply of the wrong form is retried."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class _Logprobs(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class ReadingRules:
-    """Rules by which an answer is taken apart: see `ServedModel.load` and `GenerationConfig`."""
+    """Rules for reading an answer: see `ServedModel.load` and `GenerationConfig`."""
 
     think_tags: tuple[str, str] | None
     opens_thinking: bool
@@ -39,9 +39,9 @@ class ReadingRules:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The outcome of one call: a completion or what is wrong with it for each choice, and the tokens that it took.
+    """The outcome of one call: for each choice a completion or its error, and the tokens used.
 
-    `served_as` is the model's name in the server's words, which may be more exact than ours.
+    `served_as` is the server's name for the model, which may be more exact than ours.
     """
 
     choices: list[Completion | TransientError]
@@ -51,22 +51,22 @@ class Reply:
 
     @property
     def is_refusal(self) -> bool:
-        """Whether it holds nothing but refusals."""
+        """True if it holds only refusals."""
         return all(isinstance(each, Completion) and each.finish_reason == "refusal" for each in self.choices)
 
 
 def read_reply(body: bytes, rules: ReadingRules, endpoint: Endpoint, wanted: int, *, answered: bool = False) -> Reply:
-    """Read the answer to a call that asked for `wanted` choices; more than those are left out.
+    """Read the answer to a call for `wanted` choices; extra choices are dropped.
 
-    A choice that cannot be read costs no other. Token counts that are no whole numbers from 0 to 2**53 are None, and
-    half a surrogate pair becomes U+FFFD: neither makes an answer worse. `answered` is that of `status_error`.
+    An unreadable choice affects no other. Token counts that are not integers from 0 to 2**53 are None, and half a
+    surrogate pair becomes U+FFFD: neither invalidates an answer. `answered`: see `status_error`.
 
-    A call counts its input once, over however many choices: the first completion carries the input tokens (and the
-    cached ones) and the others 0. The output tokens of a call are dealt out by the length of the texts, those of
-    thinking by the length of the thoughts, so that sums are exact.
+    A call counts its input once for any number of choices: the first completion carries the input tokens (and the
+    cached tokens), the others 0. The output tokens of a call are divided by the length of the texts, and thinking
+    tokens by the length of the thoughts, so that sums are exact.
 
     Raises:
-        CallError, ModelError: no choice can be had from it.
+        CallError, ModelError: no choice is readable.
     """
     try:
         reply = read_wire_reply(body)
@@ -130,7 +130,7 @@ def _answer(choice: WireChoice, rules: ReadingRules, finish_reason: FinishReason
 
 
 def _logprobs(raw: object) -> _Logprobs | None:
-    """The log-probabilities of a choice; None where they have another form, which costs nothing else."""
+    """Return the log-probabilities of a choice; None for another form, which invalidates nothing else."""
     try:
         return msgspec.convert(raw, _Logprobs)
     except msgspec.ValidationError:
@@ -138,10 +138,9 @@ def _logprobs(raw: object) -> _Logprobs | None:
 
 
 def _answer_logprobs(logprobs: _Logprobs | None, answer: str, endpoint: Endpoint) -> tuple[TokenLogprob, ...] | None:
-    """The tokens of the answer alone: servers also list those of the reasoning, and the one that ended it.
+    """Return only the answer's tokens: servers also list the reasoning's tokens, and the token that ended it.
 
-    None where the tokens do not spell the answer, since nothing says then which of them belong to it, and where they
-    spell our key.
+    None if the tokens do not spell the answer, since then their place is unknown, or if they spell our key.
     """
     if logprobs is None or logprobs.content is None or endpoint.scrub(answer) != answer:
         return None
@@ -160,7 +159,7 @@ def _answer_logprobs(logprobs: _Logprobs | None, answer: str, endpoint: Endpoint
 
 
 def _spelling(token: _Token) -> bytes:
-    """The bytes that a token stands for; the text of a token may be a part of a character."""
+    """Return the bytes of a token; the text of a token may be a part of a character."""
     if isinstance(token.bytes, list) and all(isinstance(b, int) and 0 <= b < 256 for b in token.bytes):
         return bytes(token.bytes)
     return token.token.encode("utf-8", "surrogatepass")
@@ -192,7 +191,7 @@ def _with_tokens(choices: Sequence[Completion | TransientError], tokens: Tokens)
 
 
 def _fractions(total: int | None, lengths: Sequence[int]) -> list[int | None]:
-    """Whole numbers in proportion to the lengths that add up to the total."""
+    """Return integers in proportion to the lengths that add up to the total."""
     if total is None:
         return [None] * len(lengths)
     weights = [length + 1 for length in lengths]  # + 1: an empty answer took a token too

@@ -1,4 +1,4 @@
-"""Requests to a server: images, the bodies of calls, and how many tokens a run would send."""
+"""Requests to a server: images, the bodies of calls, and the number of tokens that a run would send."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from barista_bench.models.served.settings import ServedSettings
 
 Body = dict[str, object]
 
-_JPEG_QUALITY = 75  # what the released harness sends
+_JPEG_QUALITY = 75  # as the released harness sends
 _PNG = b"\x89PNG"
 _JPEG = b"\xff\xd8\xff"
 _SEED_BITS = 31  # what every server takes; gateways in JavaScript round anything above 53
@@ -24,11 +24,11 @@ _CHARACTERS_PER_TOKEN = 4  # of English text; the usual rule of thumb
 _TOKENS_PER_REQUEST = 10  # roles and separators of the chat template
 _TILE = 512  # pixels
 _TOKENS_PER_TILE, _TOKENS_PER_IMAGE = 170, 85
-_LONG_SIDE, _SHORT_SIDE = 2048, 768  # what an image is shrunk to before it is cut into tiles
+_LONG_SIDE, _SHORT_SIDE = 2048, 768  # limits for an image before it is cut into tiles
 
 
 def request_body(request: Request, config: GenerationConfig, model: str, settings: ServedSettings) -> Body:
-    """All fields of a chat completion call but `n` and `seed`; encodes the images."""
+    """Return all fields of a chat completion call except `n` and `seed`; encodes the images."""
     body: Body = {
         "model": model,
         "messages": _messages(request, settings),
@@ -57,19 +57,19 @@ def request_body(request: Request, config: GenerationConfig, model: str, setting
 
 
 def fields_per_call(seeds: Sequence[int], settings: ServedSettings) -> Body:
-    """The fields that ask for one choice for each seed. Only the first seed can be sent, and servers may ignore it."""
+    """Return the fields that request one choice per seed. Only the first seed is sent, and servers may ignore it."""
     fields: Body = {} if "seed" in settings.omit else {"seed": seeds[0] % 2**_SEED_BITS}
     return {**fields, "n": len(seeds)} if len(seeds) > 1 else fields
 
 
 def has_field(body: object, dotted: str) -> bool:
-    """Whether a body has a field; dots go into objects."""
+    """Return True if a body has a field; dots enter objects."""
     first, _, rest = dotted.partition(".")
     return isinstance(body, Mapping) and first in body and (not rest or has_field(body[first], rest))
 
 
 def _with_field(body: Mapping[str, object], dotted: str, value: object) -> Body:
-    """A copy of `body` with one more field; dots go into objects (`chat_template_kwargs.thinking_budget`)."""
+    """Return a copy of `body` with one more field; dots enter objects (`chat_template_kwargs.thinking_budget`)."""
     first, _, rest = dotted.partition(".")
     inner = body.get(first)
     inner_body = inner if isinstance(inner, Mapping) else {}
@@ -77,10 +77,10 @@ def _with_field(body: Mapping[str, object], dotted: str, value: object) -> Body:
 
 
 def _sampling_fields(config: GenerationConfig, settings: ServedSettings) -> Body:
-    """Temperature, nucleus and the rest, over `extra_body`.
+    """Return temperature, nucleus and other settings, merged over `extra_body`.
 
-    What is not sent is the server's to choose: vLLM and SGLang take it from the checkpoint's generation settings, where
-    some families put `top_k` 1. So top_p is always sent, and with `explicit_sampling` top_k and the penalty are too.
+    The server chooses missing settings: vLLM and SGLang take them from the checkpoint's generation settings, where some
+    architectures have `top_k` 1. So top_p is always sent, and with `explicit_sampling` top_k and the penalty are too.
     """
     fields: Body = {**settings.extra_body, "temperature": config.temperature}
     if config.temperature > 0 or config.top_p != 1.0:
@@ -93,7 +93,7 @@ def _sampling_fields(config: GenerationConfig, settings: ServedSettings) -> Body
 
 
 def _messages(request: Request, settings: ServedSettings) -> list[Body]:
-    """The conversation: a system message where there is one, and the user's turn; images become data URLs."""
+    """Return the conversation: a system message, if there is one, and the user's turn; images become data URLs."""
     system = request.prompt.system
     system_messages: list[Body] = [{"role": "system", "content": system}] if system else []
     parts: list[Body] = []
@@ -122,10 +122,10 @@ def _parts(request: Request, settings: ServedSettings) -> Sequence[TextPart | Im
 
 
 def _clip_times(request: Request, settings: ServedSettings) -> FrameTimes | None:
-    """The times of a request's video, of which a call can tell those of one; None where it has none.
+    """Return the times of a request's video, None without a video. A call can contain the times of only one.
 
     Raises:
-        ValueError: it has several, of different times.
+        ValueError: it has several videos with different times.
     """
     times = {part.times for part in _parts(request, settings) if isinstance(part, VideoClip)}
     if len(times) > 1:
@@ -137,7 +137,7 @@ def _clip_times(request: Request, settings: ServedSettings) -> FrameTimes | None
 
 
 def _video_url(clip: VideoClip, request: Request, settings: ServedSettings) -> str:
-    """Frames as vLLM's server takes them: JPEG files with commas between, those that are stored so as they are."""
+    """Encode frames for vLLM's server: JPEG files with commas between; stored JPEG files stay unchanged."""
     files = []
     for index in clip.images:
         file = request.files[index] if request.files else None
@@ -147,7 +147,7 @@ def _video_url(clip: VideoClip, request: Request, settings: ServedSettings) -> s
 
 
 def sent_size(size: tuple[int, int], max_side: int | None) -> tuple[int, int]:
-    """(width, height) in pixels after shrinking to `max_side`; the shape is kept up to rounding."""
+    """Return (width, height) in pixels after shrinking to `max_side`; the aspect ratio stays, up to rounding."""
     if max_side is None or max(size) <= max_side:
         return size
     factor = max_side / max(size)
@@ -155,7 +155,7 @@ def sent_size(size: tuple[int, int], max_side: int | None) -> tuple[int, int]:
 
 
 def picture_file(image: Image.Image, settings: ServedSettings, file: bytes | None = None) -> bytes:
-    """The file that is sent: the one given, unless another size, format or quality is asked for."""
+    """Return the file to send: the given file, unless another size, format or quality is set."""
     size = sent_size(image.size, settings.max_image_side)
     as_stored = settings.image_format is None and settings.jpeg_quality is None
     if file is not None and as_stored and size == image.size:
@@ -171,17 +171,17 @@ def picture_file(image: Image.Image, settings: ServedSettings, file: bytes | Non
 
 
 def data_url(image: Image.Image, settings: ServedSettings, file: bytes | None = None) -> str:
-    """The image as `data:image/...;base64,...`; `file` as in `picture_file`."""
+    """Return the image as `data:image/...;base64,...`; `file` as in `picture_file`."""
     content = picture_file(image, settings, file)
     kind = "png" if content.startswith(_PNG) else "jpeg"
     return f"data:image/{kind};base64,{base64.b64encode(content).decode('ascii')}"
 
 
 class Estimate(NamedTuple):
-    """An estimate of a served model's run; all of it is estimated, and says so wherever it is shown.
+    """An estimate of a served model's run. All its numbers are estimates and are labelled so.
 
-    Each request is counted once, with `n` for its samples: servers without `n` take its input tokens as often as it has
-    seeds. Input is as `estimated_input_tokens` says, output if every sample used all of `max_new_tokens`.
+    Each request is counted once, with `n` for its samples; servers without `n` take its input tokens once per seed.
+    Input follows `estimated_input_tokens`; output assumes that every sample uses all of `max_new_tokens`.
     """
 
     input_tokens: int
@@ -189,7 +189,7 @@ class Estimate(NamedTuple):
 
 
 def estimate(requests: Iterable[Request], config: GenerationConfig, settings: ServedSettings) -> Estimate:
-    """Go through all requests, one at a time. Raises ValueError where a prompt does not place its images once."""
+    """Estimate all requests, one at a time. Raises ValueError if a prompt does not place its images once."""
     input_tokens = output_tokens = 0
     for request in requests:
         request.check_images()
@@ -199,17 +199,20 @@ def estimate(requests: Iterable[Request], config: GenerationConfig, settings: Se
 
 
 def estimated_input_tokens(request: Request, max_image_side: int | None = None) -> int:
-    """Tokens of a prompt: 4 characters each, and images by OpenAI's tiles. Other models count otherwise."""
+    """Return the tokens of a prompt: 4 characters each, and images by OpenAI's tiles.
+
+    Other models count differently.
+    """
     sizes = [sent_size(image.size, max_image_side) for image in request.images]
     text_tokens = -(-len(request.prompt.as_text()) // _CHARACTERS_PER_TOKEN)
     return _TOKENS_PER_REQUEST + text_tokens + sum(map(estimated_image_tokens, sizes))
 
 
 def estimated_image_tokens(size: tuple[int, int]) -> int:
-    """Tokens of one image of (width, height) pixels, by the rule that OpenAI publishes for GPT-4o at high detail.
+    """Return the tokens of one image of (width, height) pixels, by OpenAI's rule for GPT-4o at high detail.
 
-    The image is shrunk into 2048 x 2048, then until its short side is 768 at the most, and every 512-pixel tile that
-    it touches counts 170 tokens, over 85 for the image. Other models count otherwise: it is an estimate.
+    The image is shrunk into 2048 x 2048, then until its short side is at most 768. Every 512-pixel tile that it
+    touches counts 170 tokens, plus 85 for the image. Other models count differently: this is an estimate.
 
     >>> estimated_image_tokens((1920, 1080))
     1105

@@ -1,4 +1,4 @@
-"""Settings of a served model: where it is, how its key is found, and what is sent to it."""
+"""Settings of a served model: its address, the source of its key, and the data sent to it."""
 
 from __future__ import annotations
 
@@ -109,10 +109,10 @@ class ServedSettings(GeneratorSettings):
 
     @property
     def reasoning_value(self) -> bool | str | None:
-        """The value of the `reasoning_field`; None for no such field.
+        """Return the value of the `reasoning_field`; None without this field.
 
         Raises:
-            ConfigError: it cannot say what is wanted.
+            ConfigError: the field has no such value.
         """
         if self.reasoning is None:
             return None
@@ -129,25 +129,25 @@ class ServedSettings(GeneratorSettings):
 
     @property
     def url(self) -> str:
-        """The server's address, without a slash at the end."""
+        """The server's address, without a final slash."""
         return (self.base_url or os.environ.get("OPENAI_BASE_URL") or DEFAULT_URL).rstrip("/")
 
     @property
     def key_env(self) -> str | None:
-        """The variable that holds the key for this server: the named one, or the default at the default host alone."""
+        """The variable with this server's key: the named variable, or the default variable only at the default host."""
         return self.api_key_env or (DEFAULT_KEY_ENV if self.is_default_host else None)
 
     @property
     def is_default_host(self) -> bool:
-        """Whether the server is OpenAI's own, over https."""
+        """True if the server is OpenAI's, over https."""
         parts, default = urlsplit(self.url), urlsplit(DEFAULT_URL)
         return (parts.scheme, parts.hostname, parts.port or 443) == (default.scheme, default.hostname, 443)
 
     def api_key(self) -> str:
-        """The key, read from the environment each time, so that no object holds it for longer than a run.
+        """Return the key, read from the environment each time, so that no object holds it for longer than a run.
 
         Raises:
-            ModelError: the variable that should hold it is not set, or holds no key.
+            ModelError: its variable is not set, or holds no key.
         """
         if self.key_env is None:
             return ""
@@ -167,7 +167,7 @@ class ServedSettings(GeneratorSettings):
         return key
 
     def identity(self) -> dict[str, str | int | float | bool | None]:
-        """The settings that change answers.
+        """Return the settings that change answers.
 
         Servers on this machine are all `local`: their ports change from start to start.
         """

@@ -1,8 +1,9 @@
-"""The state of a server, learned while it is asked: how many calls it bears, whether it takes `n`, what it has cost.
+"""The state of a server, learned during a run: how many calls it supports, whether it takes `n`, its costs.
 
-Calls in flight go up while it answers, are halved when it chokes, and stop while it says so: additive increase,
-multiplicative decrease (Chiu and Jain, 1989), with TCP's slow start until the first congestion and its one cut a window
-(RFC 5681): failures of calls that were sent before a cut say nothing about the limit after it.
+The number of parallel calls increases while the server answers, is halved on congestion, and drops to zero during a
+requested pause: additive increase, multiplicative decrease (Chiu and Jain, 1989), with TCP's slow start until the first
+congestion and its limit of one cut per window (RFC 5681). Failures of calls that were sent before a cut do not count
+against the new limit.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _TRACE_LENGTH = 10_000
 
 @dataclass(frozen=True, slots=True)
 class LimitChange:
-    """One entry of the trace: seconds on the clock, the limit from then on, and why."""
+    """One entry of the trace: seconds on the clock, the limit from then on, and the reason."""
 
     seconds: float
     limit: float
@@ -38,10 +39,10 @@ class LimitChange:
 
 
 class AdaptiveLimit:
-    """The number of calls that may be under way. Lives as long as its model, and is used by one stream at a time.
+    """The number of calls that may run in parallel. Lives as long as its model; for one stream at a time.
 
     Args:
-        ceiling: the limit never goes above it, nor below 1.
+        ceiling: upper bound of the limit; the lower bound is 1.
         clock: seconds, monotonic.
     """
 
@@ -62,14 +63,14 @@ class AdaptiveLimit:
         return self._clock()
 
     def record_success(self, began: float, in_flight: int) -> None:
-        """A call that began then was answered, while so many were under way (itself among them)."""
+        """Note the answer to a call that began then, while `in_flight` calls ran (itself included)."""
         if began <= self._last_cut or in_flight < self.calls_allowed or self._limit >= self._ceiling:
             return  # sent before the cut, or the limit was not what held us back
         step = 1.0 if self._slow_start else 1.0 / self._limit
         self._set(min(self._limit + step, self._ceiling), "success")
 
     def record_congestion(self, began: float, reason: str) -> None:
-        """A call that began then met a server that was too busy, or did not answer at all."""
+        """Note that a call that began then met a server that was too busy, or did not answer."""
         if began <= self._last_cut:
             return
         self._last_cut, self._slow_start = self._clock(), False
@@ -77,14 +78,14 @@ class AdaptiveLimit:
         log.info("concurrency is cut to %d: %s", self.calls_allowed, reason)
 
     def pause(self, seconds: float, reason: str) -> None:
-        """Send nothing for these seconds (`MAX_PAUSE` at the most); the later end of several pauses counts."""
+        """Send nothing for these seconds (at most `MAX_PAUSE`); of several pauses, the latest end counts."""
         until = self._clock() + min(seconds, MAX_PAUSE)
         if seconds > 0 and until > self._silent_until:
             self._silent_until = until
             self.trace.append(LimitChange(self._clock(), self._limit, f"pause of {seconds:.3g} s: {reason}"))
 
     def pause_left(self) -> float:
-        """Seconds until something may be sent; 0 or less for now."""
+        """Seconds until the next call may be sent; 0 or less for now."""
         return self._silent_until - self._clock()
 
     def _set(self, limit: float, reason: str) -> None:
@@ -93,7 +94,7 @@ class AdaptiveLimit:
 
 
 class Gate:
-    """Lets the calls of one stream wait until the limit lets them through. For one event loop."""
+    """Makes the calls of one stream wait until the limit admits them. For one event loop."""
 
     def __init__(self, limit: AdaptiveLimit) -> None:
         import anyio
@@ -105,7 +106,7 @@ class Gate:
 
     @asynccontextmanager
     async def slot(self) -> AsyncIterator[float]:
-        """Wait for a free slot and hold it; gives the time at which it was taken."""
+        """Wait for a free slot and hold it; gives the time when it was taken."""
         while True:
             if (seconds := self.limit.pause_left()) > 0:
                 await self._sleep(seconds)
@@ -126,13 +127,13 @@ _MAX_NAMES = 16
 
 
 class ServerState:
-    """Lives as long as its model. Changed by the event loop's thread alone.
+    """The state of a server. Lives as long as its model; only the event loop's thread changes it.
 
     Attributes:
-        takes_n: whether several choices are asked for with one call; until it turns out that they do not come.
-        proven_n: the most choices that came with one call.
-        answered: whether any readable answer has come.
-        served_as: the names under which the server answered, in the order of their first answers.
+        takes_n: True if one call requests several choices, until a server does not return them.
+        proven_n: the largest number of choices returned by one call.
+        answered: True after any readable answer.
+        served_as: the model's names in the server's answers, in order of first appearance.
     """
 
     def __init__(self, max_concurrency: int) -> None:
@@ -146,7 +147,7 @@ class ServerState:
         self._max_failures = max(20, 2 * max_concurrency)
 
     def count_reply(self, reply: Reply, endpoint: Endpoint) -> None:
-        """Take note of one readable answer. Warns of what is odd about it, of each oddity once."""
+        """Note one readable answer. Warns of each oddity once."""
         self._failures_in_a_row, self.answered = 0, True
         notes = {choice.note for choice in reply.choices if isinstance(choice, Completion) and choice.note}
         if len(self._notes) < _MAX_NAMES:
@@ -162,7 +163,7 @@ class ServerState:
         """Count one call that failed at every attempt.
 
         Raises:
-            ModelError: so many in a row failed that the server must be down; going on would fail all the rest.
+            ModelError: so many calls failed in a row that the server must be down, and all others would fail too.
         """
         self._failures_in_a_row += 1
         if self._failures_in_a_row >= self._max_failures:
@@ -172,7 +173,7 @@ class ServerState:
             )
 
     def check_json(self, reply: Reply, endpoint: Endpoint) -> None:
-        """Warn, once, where answers that were to be held to a schema are no JSON: some servers ignore it in silence."""
+        """Warn, once, if answers with a schema are not JSON: some servers silently ignore the schema."""
         for choice in reply.choices:
             if self._warned_of_schema or not isinstance(choice, Completion) or choice.finish_reason != "stop":
                 continue
@@ -183,7 +184,7 @@ class ServerState:
                 self._warned_of_schema = True
 
     def give_up_n(self, why: str, endpoint: Endpoint) -> None:
-        """Ask for one choice a call from now on."""
+        """Request one choice per call from now on."""
         if self.takes_n:
             log.warning("%s: %s; going on with a call for each sample", endpoint, why)
         self.takes_n = False

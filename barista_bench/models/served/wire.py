@@ -1,7 +1,7 @@
-"""Replies as servers write them, taken apart: OpenAI's chat completions in all their dialects, and the messages of
-Anthropic and responses of Gemini that some gateways pass on as they are.
+"""Parses replies of servers: OpenAI's chat completions in all dialects, Anthropic's messages and Gemini's responses.
 
-Only what is needed is decoded, and each part by itself, so that one of an odd form costs no other.
+Some gateways pass the latter two on unchanged. Only the needed parts are decoded, each separately, so that an odd part
+affects no other.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _ESCAPE = re.compile(
 
 
 class _Body(msgspec.Struct):
-    """The fields of a reply that are read. `content` and `stop_reason` are Anthropic's, the last five Gemini's."""
+    """The fields read from a reply. `content` and `stop_reason` are Anthropic's, the last five Gemini's."""
 
     choices: msgspec.Raw = _NULL
     usage: msgspec.Raw = _NULL
@@ -48,7 +48,7 @@ class _Body(msgspec.Struct):
 
 
 class Tokens(NamedTuple):
-    """Tokens of one call; None where the server does not say it, or says what cannot be."""
+    """Tokens of one call; None if the server does not report them, or reports an impossible value."""
 
     input: int | None = None
     output: int | None = None
@@ -61,13 +61,13 @@ class WireChoice:
     """One choice of a reply.
 
     Args:
-        content: the text of the answer, or the words of a refusal; None where there is none, which an empty one is not.
-        reasoning: thoughts that the server has taken out of the answer itself.
+        content: the text of the answer, or the words of a refusal; None if missing, which differs from empty.
+        reasoning: thoughts that the server has separated from the answer.
         reason: the server's word for why it ended.
-        meaning: of that word; "finished" where the server says none, None where it is not known.
+        meaning: of that word; "finished" if the server gives no word, None if the word is unknown.
         is_refused: the model or a filter declined.
-        error: why the provider could not go on; None where the answer is whole.
-        logprobs: as they came.
+        error: why the provider stopped; None for a complete answer.
+        logprobs: unchanged.
     """
 
     content: str | None
@@ -81,7 +81,7 @@ class WireChoice:
 
 @dataclass(frozen=True, slots=True)
 class WireReply:
-    """A reply. `model` is the model's name in the server's words; `is_blocked`: a filter stopped the prompt."""
+    """A reply. `model` is the server's name for the model; `is_blocked`: a filter stopped the prompt."""
 
     choices: list[WireChoice]
     tokens: Tokens
@@ -91,10 +91,10 @@ class WireReply:
 
 
 def read_wire_reply(body: bytes) -> WireReply:
-    """Take a reply apart. Half a surrogate pair becomes U+FFFD.
+    """Parse a reply. Half a surrogate pair becomes U+FFFD.
 
     Raises:
-        DecodeError, UnicodeDecodeError, RecursionError: it is no JSON object.
+        DecodeError, UnicodeDecodeError, RecursionError: the body is not a JSON object.
     """
     try:
         reply = msgspec.json.decode(body, type=_Body)
@@ -115,7 +115,7 @@ def read_wire_reply(body: bytes) -> WireReply:
 
 
 def _choices(reply: _Body) -> list[Mapping[str, Any]]:
-    """The choices in OpenAI's form."""
+    """Return the choices in OpenAI's form."""
     if choices := _items(reply.choices):
         return choices
     if isinstance(reply.stop_reason, str):
@@ -127,7 +127,7 @@ def _choices(reply: _Body) -> list[Mapping[str, Any]]:
 
 
 def _is_blocked(reply: _Body) -> bool:
-    """Whether Gemini names a reason why the prompt was blocked, or Azure's filters stopped it."""
+    """Return True if Gemini gives a reason why the prompt was blocked, or Azure's filters stopped it."""
     results = reply.prompt_filter_results or reply.prompt_annotations
     is_stopped = bool(results) and ("filtered" not in str(results) or names_filter(results))
     feedback = _mapping(reply.prompt_feedback_camel or reply.prompt_feedback)
@@ -157,7 +157,7 @@ def _read_choice(choice: Mapping[str, Any]) -> WireChoice:
 
 
 def _ending(choice: Mapping[str, Any]) -> tuple[Meaning | None, str]:
-    """The meaning of why a choice ended, and the word for it; OpenRouter gives a second one, which may say more."""
+    """Return the meaning of why a choice ended, and its word; OpenRouter adds a second word with more detail."""
     names = ("finish_reason", "finishReason", "stop_reason")  # the last is vLLM's for the text that ended it
     said = [said_reason(choice.get(name)) for name in names]
     reason = said[0] or said[1] or (said[2] if meaning_of(said[2]) else "")
@@ -171,7 +171,7 @@ def _ending(choice: Mapping[str, Any]) -> tuple[Meaning | None, str]:
 
 
 def _parts(content: object) -> Iterator[tuple[Literal["text", "thought", "refusal"], str]]:
-    """Texts of a message's content, each with what it is."""
+    """Return texts of a message's content, each with its type."""
     for part in content if isinstance(content, list) else [content]:
         if isinstance(part, str):
             yield "text", part
@@ -191,7 +191,7 @@ def _joined(parts: Iterable[tuple[str, str]], wanted: str) -> str | None:
 
 
 def _tokens(usage: Mapping[str, msgspec.Raw]) -> Tokens:
-    """The tokens of a call. Some servers leave reasoning out of `completion_tokens`, but not out of the total."""
+    """Return the tokens of a call. Some servers omit reasoning from `completion_tokens`, but not from the total."""
     inputs = _count(usage, "prompt_tokens", "input_tokens", "promptTokenCount")
     outputs = _count(usage, "completion_tokens", "output_tokens", "candidatesTokenCount")
     total = _count(usage, "total_tokens", "totalTokenCount")
@@ -208,7 +208,7 @@ def _count_within(count: int | None, whole: int | None) -> int | None:
 
 
 def _count(usage: Mapping[str, msgspec.Raw], *names: str) -> int | None:
-    """The first of these numbers of tokens; `"5"` and `5.0` are 5, and what is not a number of tokens is None."""
+    """Return the first of these token counts; `"5"` and `5.0` are 5, and anything else is None."""
     raw = next((usage[name] for name in names if name in usage), _NULL)
     try:
         return msgspec.json.decode(raw, type=_Count, strict=False)
@@ -217,7 +217,7 @@ def _count(usage: Mapping[str, msgspec.Raw], *names: str) -> int | None:
 
 
 def _fields(raw: msgspec.Raw) -> Mapping[str, msgspec.Raw]:
-    """The fields of an object, still to be read one by one; none in place of anything else."""
+    """Return the fields of an object, to be read separately; empty for anything else."""
     try:
         return msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
     except _UNREADABLE:
@@ -225,7 +225,7 @@ def _fields(raw: msgspec.Raw) -> Mapping[str, msgspec.Raw]:
 
 
 def _items(raw: msgspec.Raw) -> list[Mapping[str, Any]]:
-    """The items of a list, an empty object in place of each that cannot be read; none in place of anything else."""
+    """Return the items of a list, an empty object for each unreadable item; empty for anything else."""
     try:
         return [_read_item(item) for item in msgspec.json.decode(raw, type=list[msgspec.Raw])]
     except _UNREADABLE:

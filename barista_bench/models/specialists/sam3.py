@@ -1,15 +1,15 @@
-"""SAM 3 (Meta, 2025; the paper's specialist for phrase grounding) through transformers, as a model like any other.
+"""SAM 3 (Meta, 2025; the paper's specialist for phrase grounding) through transformers, used like any other model.
 
-It reads no prompt: it takes phrases out of `Request.inputs` and finds every instance of them.
+It reads no prompt: it takes phrases from `Request.inputs` and finds every instance of them.
 
-* With a `phrase` it looks at the request's one image. Masks become tight boxes, which the answer gives in pixels with
+* With a `phrase` it examines the request's one image. Masks become tight boxes; the answer has the boxes in pixels and
   their confidences: `{"bboxes": [[x0, y0, x1, y1], ...], "scores": [...]}`, the most confident first.
-* With `answer: "masks"` it segments images of a clip; `sam3_masks` says how it is asked and what it answers. Each image
-  is looked at alone, unless `mode: "sequential"` asks for one pass over the clip (`Sam3Video`).
+* With `answer: "masks"` it segments images of a clip; `sam3_masks` describes request and answer. Each image is examined
+  separately, unless `mode: "sequential"` requests one pass over the clip (`Sam3Video`).
 
-Temperature and the other settings of generation change nothing, so all runs answer alike.
+Temperature and the other settings of generation have no effect, so all runs are equal.
 
-Needs torchvision, which transformers' image processor for SAM 3 is written with.
+Needs torchvision, on which transformers' image processor for SAM 3 is based.
 """
 
 from __future__ import annotations
@@ -57,14 +57,14 @@ Instances = dict[str, "torch.Tensor"]
 class Sam3Grounder:
     """Grounds `inputs["phrase"]` in the one image of a request, or segments `inputs["phrases"]` in its images.
 
-    A request without these is a `Failure`.
+    A request without these inputs is a `Failure`.
 
     Args:
         identity: without the thresholds, which are added.
         threshold: instances of a lower confidence (0..1) are left out.
-        mask_threshold: a pixel belongs to a mask above it (0..1).
-        batch_size: images at once at the most; halved when the memory runs out.
-        open_video: loads what follows phrases through a clip, when that is first asked for; None where nothing does.
+        mask_threshold: a pixel above it belongs to a mask (0..1).
+        batch_size: limit of images per batch; halved when memory runs out.
+        open_video: loads the model that follows phrases through a clip, on first use; None if unsupported.
 
     Raises:
         ConfigError: a threshold is not within 0..1, or the batch size is not positive.
@@ -105,10 +105,10 @@ class Sam3Grounder:
         mask_threshold: float = 0.5,
         batch_size: int = 4,
     ) -> Self:
-        """A checkpoint by local folder or Hub id (`facebook/sam3`, which asks for an accepted licence).
+        """Load a checkpoint by local folder or Hub id (`facebook/sam3`, whose licence you must accept).
 
         Raises:
-            ModelError: it cannot be read, weights are missing, or torch, transformers or torchvision is.
+            ModelError: it cannot be read, or weights, torch, transformers or torchvision are missing.
         """
         require_libraries()
         require_extra(f"model {name}: SAM 3's processor", "torchvision", extra="video")
@@ -149,7 +149,7 @@ class Sam3Grounder:
         return [[answers[index]] * len(request.seeds) for index, request in enumerate(requests)]
 
     def _refusal(self, request: Request) -> Failure | None:
-        """The failure of a request that cannot be taken; None where it can."""
+        """Return the failure of a request that cannot be answered; None for a valid request."""
         request.check_images()
         if wants_masks(request):
             if problem := problem_with(request):
@@ -172,7 +172,7 @@ class Sam3Grounder:
         return None
 
     def _follow(self, request: Request) -> Completion | Failure:
-        """The masks of a clip that is seen in one pass."""
+        """Return the masks of a clip that is seen in one pass."""
         if self._open_video is None:
             remedy = "ask with mode=frame_wise"
             return Failure(f"{request.request_id}: this SAM 3 looks at single images. Remedy: {remedy}")
@@ -188,7 +188,7 @@ class Sam3Grounder:
         return Completion(write_masks(masks), batch_size=1)
 
     def _find(self, requests: Sequence[Request], items: Sequence[_PhraseInImage]) -> Iterator[_Result]:
-        """The results of items, in order, by batches that become smaller where the memory runs out."""
+        """Return the results of items, in order, by batches that shrink when memory runs out."""
         import torch
 
         items_left = list(items)
@@ -248,7 +248,7 @@ _Result = tuple[_PhraseInImage, _ImageOutput, int]
 
 
 def _completion_of(results: Sequence[_Result]) -> Completion | Failure:
-    """A request's answer; the masks of one image are united."""
+    """Return a request's answer; the masks of one image are united."""
     batch_size = max((size for _, _, size in results), default=1)
     masks: dict[int, Mask] = {}
     for item, output, _ in results:
@@ -261,7 +261,7 @@ def _completion_of(results: Sequence[_Result]) -> Completion | Failure:
 
 
 def mask_box(mask: torch.Tensor) -> list[int] | None:
-    """The tight box [x0, y0, x1, y1] of a mask (height, width), pixels, far edges exclusive; None if it is empty."""
+    """Return the tight box [x0, y0, x1, y1] of a mask (height, width), pixels, far edges exclusive; None if empty."""
     rows, columns = mask.any(dim=1).nonzero(), mask.any(dim=0).nonzero()
     if not len(rows):
         return None
@@ -269,7 +269,7 @@ def mask_box(mask: torch.Tensor) -> list[int] | None:
 
 
 def _boxes_json(instances: Instances) -> str:
-    """Boxes and confidences of one image as the task's parser reads them; instances with an empty mask are dropped."""
+    """Write boxes and confidences of one image for the task's parser; instances with an empty mask are dropped."""
     scores = cast("list[float]", instances["scores"].tolist())
     boxes = [mask_box(mask > 0) for mask in instances["masks"]]
     pairs = [(score, box) for score, box in zip(scores, boxes, strict=True) if box is not None]
@@ -278,7 +278,7 @@ def _boxes_json(instances: Instances) -> str:
 
 
 def _row(outputs: object, row: int) -> SimpleNamespace:
-    """One image's part of a batch's outputs, in single precision: masks are resized, and confidences written down."""
+    """Return one image's part of a batch's outputs, in single precision, for resizing masks and writing confidences."""
     parts = {name: getattr(outputs, name) for name in _OUTPUTS}
     return SimpleNamespace(
         **{name: None if part is None else part[row : row + 1].float() for name, part in parts.items()}
@@ -292,11 +292,11 @@ class Sam3Video:
         self._model, self._processor = model, processor
 
     def segment(self, images: Sequence[Image.Image], phrases: Sequence[str], indices: Sequence[int]) -> dict[int, Mask]:
-        """The region of all instances of all phrases, (height, width), in each of the wanted images.
+        """Return the region of all instances of all phrases, (height, width), in each of the selected images.
 
         Args:
-            images: the clip in order, of one size; all of them are seen.
-            indices: of the images that are wanted, from 0.
+            images: the clip in order, of one size; the model sees all of them.
+            indices: of the selected images, from 0.
 
         Raises:
             ModelError: the images differ in size.

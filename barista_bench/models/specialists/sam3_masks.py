@@ -1,13 +1,13 @@
-"""Requests that are answered by masks, for segmenters that read phrases and no prompt.
+"""Requests for masks, for segmenters that read phrases and no prompt.
 
-Asked through `Request.inputs`:
+`Request.inputs` has these fields:
 
     answer: "masks"
-    phrases: what to find; all instances of all phrases are one region
-    frames: which of the request's images are wanted, by index from 0; all of them where this is left out
-    mode: "sequential" for one pass over the clip, else each image alone
+    phrases: the things to find; all instances of all phrases form one region
+    frames: the images to segment, by index from 0; all images if missing
+    mode: "sequential" for one pass over the clip, else each image separately
 
-The answer has a compressed COCO run-length encoding of the image's size for each wanted image with anything found:
+The answer has a compressed COCO run-length encoding of the image's size for each selected image with a result:
 
     {"masks": [{"frame": 3, "rle": {"size": [height, width], "counts": "..."}}]}
 """
@@ -28,17 +28,17 @@ Mask = NDArray[np.bool_]
 
 
 def wants_masks(request: Request) -> bool:
-    """Whether a request is to be answered by masks."""
+    """Return True if a request asks for masks."""
     return request.inputs.get("answer") == "masks"
 
 
 def is_sequential(request: Request) -> bool:
-    """Whether its images are to be seen as one clip."""
+    """Return True if its images form one clip."""
     return wants_masks(request) and request.inputs.get("mode") == "sequential"
 
 
 def problem_with(request: Request) -> str | None:
-    """The reason why a request for masks cannot be taken; None where it can."""
+    """Return the reason why a request for masks is invalid; None for a valid request."""
     phrases, frames = request.inputs.get("phrases"), request.inputs.get("frames", [])
     if not isinstance(phrases, list | tuple) or not phrases:
         return "there are no phrases to segment"
@@ -53,18 +53,18 @@ def problem_with(request: Request) -> str | None:
 
 
 def phrases_of(request: Request) -> tuple[str, ...]:
-    """The distinct phrases of a request without problems, in their order."""
+    """Return the distinct phrases of a request without problems, in order."""
     return tuple(dict.fromkeys(cast("Sequence[str]", request.inputs["phrases"])))
 
 
 def images_to_segment(request: Request) -> tuple[int, ...]:
-    """The indices of the images to segment, in order."""
+    """Return the indices of the images to segment, in order."""
     frames = cast("Sequence[int]", request.inputs.get("frames", range(len(request.images))))
     return tuple(sorted(set(frames)))
 
 
 def write_masks(masks: Mapping[int, Mask]) -> str:
-    """The answer: masks (height, width) by the indices of their images. Empty ones are left out."""
+    """Write the answer: masks (height, width) by the indices of their images. Empty masks are left out."""
     entries = []
     for index, mask in sorted(masks.items()):
         if mask.any():

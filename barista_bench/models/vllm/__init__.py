@@ -1,1 +1,1 @@
-"""Checkpoints that vLLM runs, in processes of its own."""
+"""Checkpoints that vLLM runs, in separate processes."""

@@ -1,7 +1,7 @@
-"""vLLM in a process of its own: prompts to it, answers from it, and its restart when it dies.
+"""vLLM in a separate process: sends prompts, receives answers, and restarts it when it dies.
 
-Images travel in the pipe, as bytes behind the line of their prompt: nothing is left behind when a process is killed,
-and the pipe's own back pressure bounds what is on its way. `worker.py` describes the messages.
+Images travel in the pipe, as bytes behind the line of their prompt. So a killed process leaves nothing behind, and the
+pipe's back pressure limits the data in transit. `worker.py` describes the messages.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ MAX_DEATHS = 3
 _MAX_LINE = 64 * 2**20  # bytes of an answer; a token with 100 alternatives takes 3 KB
 _LOG_TAIL = 64 * 2**10  # bytes
 _MAX_ERROR = 400  # characters
-_LAST_BREATH = 15.0  # seconds to end by itself after the pipe is closed
+_LAST_BREATH = 15.0  # seconds to end after the pipe is closed
 _ERROR = re.compile(r"\b[\w.]*(?:Error|Exception)\b: .*")
 _ENDED = "it closed its output"
 
 
 class EngineOutput(msgspec.Struct):
-    """One sample as the engine made it.
+    """One sample from the engine.
 
     Args:
         ended: vLLM's word for why (`stop`, `length`, ...).
-        cached: tokens of the prompt that its cache of prefixes held; None where it does not say.
-        logprobs: for each token its own log-probability, ids of the likeliest ones, and theirs.
+        cached: tokens of the prompt in its prefix cache; None if not reported.
+        logprobs: for each token its log-probability, ids of the likeliest tokens, and their log-probabilities.
     """
 
     tokens: list[int]
@@ -60,7 +60,7 @@ class EngineOutput(msgspec.Struct):
 
 
 class Message(msgspec.Struct):
-    """A message of an engine; one without anything is a sign of life."""
+    """A message of an engine; an empty message is a sign of life."""
 
     ready: dict[str, str] | None = None
     id: int | None = None
@@ -69,17 +69,17 @@ class Message(msgspec.Struct):
     samples: list[EngineOutput] = []
 
 
-_MessageOrFault: TypeAlias = Message | str  # the latter: what is wrong with the process
+_MessageOrFault: TypeAlias = Message | str  # the latter: the fault of the process
 
 
 @dataclass(slots=True, eq=False)
 class Call:
-    """A prompt with its images (RGB, decoded), on its way to an engine or there.
+    """A prompt with its images (RGB, decoded), on its way to an engine or inside it.
 
     Args:
-        head: the fields of its line, but `id` and `sizes`.
+        head: the fields of its line, except `id` and `sizes`.
         opens_thinking: the prompt ends within a thought.
-        suspected: an engine died while it had this call: it is asked alone.
+        suspected: an engine died while it had this call, so it is asked separately.
         began: when it was sent, in seconds of the monotonic clock.
     """
 
@@ -100,7 +100,7 @@ class Outcome(NamedTuple):
 
 
 class _Process:
-    """One life of an engine. A thread writes and another reads, so that no pipe blocks the other.
+    """One life of an engine. One thread writes and another reads, so that no pipe blocks the other.
 
     Raises:
         ModelError: the interpreter cannot be started.
@@ -116,7 +116,7 @@ class _Process:
         self._log = tempfile.TemporaryFile()  # noqa: SIM115  (closed in `end`, or with this object)
         pipe = subprocess.PIPE
         try:
-            # In a session of its own, so that it is killed with all that it starts.
+            # In a separate session, so that it is killed with all its children.
             self._process = subprocess.Popen(
                 command, stdin=pipe, stdout=pipe, stderr=self._log, env=environment, start_new_session=True
             )
@@ -129,7 +129,7 @@ class _Process:
         threading.Thread(target=_read, args=(stdout, self.messages), daemon=True).start()
 
     def end(self, fault: str) -> str:
-        """Kill it, and say what it died of; `fault` where it was alive."""
+        """Kill it, and return the cause of its end; `fault` if it was alive."""
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(_LAST_BREATH if fault == _ENDED else 0)
         status = self._process.poll()
@@ -150,7 +150,7 @@ def _kill(process: subprocess.Popen[bytes], calls: queue.SimpleQueue[Call | None
 
 
 def _last_words(log_text: str) -> str:
-    """The last error that a process wrote, and the one before it, which may be its cause; else its last line."""
+    """Return the last error that a process wrote, and the error before it, a possible cause; else its last line."""
     errors = list(_ERROR.finditer(log_text))
     if not errors:
         return one_line(log_text.strip().rpartition("\n")[2])[:_MAX_ERROR]
@@ -173,7 +173,7 @@ def _write(pipe: BinaryIO, arguments: Mapping[str, object], calls: queue.SimpleQ
 
 
 def _read(pipe: BinaryIO, messages: queue.SimpleQueue[_MessageOrFault]) -> None:
-    """Put messages into the queue. A line that is none ends the reading: which answer it spoilt cannot be known."""
+    """Put messages into the queue. An invalid line ends the reading, since the damaged answer cannot be identified."""
     message: _MessageOrFault = ""
     with pipe:
         while not isinstance(message, str) or not message:
@@ -186,17 +186,17 @@ def _read(pipe: BinaryIO, messages: queue.SimpleQueue[_MessageOrFault]) -> None:
 
 
 class VllmEngine:
-    """An engine that is started again when it dies, and then asked again what it had. For one thread.
+    """An engine that restarts when it dies, and then repeats its open calls. For one thread.
 
-    Which call it died of is not known: those that it had are asked one by one, and one of which it dies alone is not
-    asked again.
+    The call that killed it is unknown. So the open calls are repeated one by one, and a call that kills the engine
+    again is not repeated.
 
     Args:
         name: the model's, for messages.
-        command: the one that starts it, with `environment`.
-        arguments: those of vLLM's `LLM`.
-        capacity: calls at it at the most.
-        timeout: seconds without a sign of life, while it starts or has calls, after which it counts as dead.
+        command: starts the engine, with `environment`.
+        arguments: of vLLM's `LLM`.
+        capacity: limit of calls in the engine.
+        timeout: seconds without a sign of life, during start or calls, after which it counts as dead.
     """
 
     def __init__(
@@ -217,10 +217,10 @@ class VllmEngine:
         self._deaths = 0
 
     def start(self) -> dict[str, str]:
-        """Start it, and wait until it is ready. Returns what it says of itself.
+        """Start it, and wait until it is ready. Returns its description of itself.
 
         Raises:
-            ModelError: it cannot start; says what it died of.
+            ModelError: it cannot start; the message has the cause.
         """
         process = self._process = _Process(*self._launch)
         message = self._next_message(process, wait=True)
@@ -232,7 +232,7 @@ class VllmEngine:
         raise ModelError(f"model {self._name}: vLLM cannot start, {cause}. Remedy: {remedy}")
 
     def close(self) -> None:
-        """Kill it, whatever it is at; the next call starts it again."""
+        """Kill it, even during work; the next call restarts it."""
         if self._process:
             self._process.kill()
         self._process = None
@@ -245,7 +245,7 @@ class VllmEngine:
         return is_free and len(self._calls) < self._capacity
 
     def submit(self, call: Call) -> None:
-        """Send a call; only where there is room."""
+        """Send a call; only if there is room."""
         self._process = self._process or _Process(*self._launch)
         call.began = time.monotonic()
         if not self._calls:
@@ -254,10 +254,10 @@ class VllmEngine:
         self._process.calls.put(call)
 
     def next_result(self, *, wait: bool) -> Outcome | None:
-        """The next outcome; None where there is none yet and nobody waits, or nothing to wait for.
+        """Return the next outcome; None if there is none yet and `wait` is false, or if no call is open.
 
         Raises:
-            ModelError: it dies again and again.
+            ModelError: it dies repeatedly.
         """
         while self._calls and self._process and (message := self._next_message(self._process, wait=wait)) is not None:
             if isinstance(message, Message) and message.id in self._calls:
@@ -289,7 +289,7 @@ class VllmEngine:
         return message
 
     def _handle_death(self, process: _Process, fault: str) -> Outcome | None:
-        """Put its calls back, but not one that it had alone for the second time: that one has its outcome."""
+        """Queue its calls again, except a call that was running by itself for the second time: that call failed."""
         cause, self._process = process.end(fault), None
         self._deaths += 1
         death = f"model {self._name}: vLLM died, {cause}"

@@ -1,7 +1,7 @@
-"""Checkpoints behind vLLM: continuous batching in processes of their own, prompts and answers as `TransformersModel`'s.
+"""Checkpoints behind vLLM: continuous batching in separate processes, same prompts and answers as `TransformersModel`.
 
-The chat template is applied here, and tokens become text here, by the code that does so for transformers. What lies
-between is vLLM's, whose environment may hold another transformers: greedy decoding gives the same tokens, up to
+This process applies the chat template and decodes tokens to text, with the code used for transformers. vLLM does the
+rest, in an environment that may have another version of transformers. Greedy decoding gives the same tokens, up to
 rounding.
 """
 
@@ -51,20 +51,20 @@ _LAUNCHER = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADD
 
 
 class VllmModel(NumberedStream):
-    """A checkpoint that vLLM runs, behind the `StreamingModel` contract. Make one with `VllmModel.load`.
+    """A checkpoint that vLLM runs, with the `StreamingModel` contract. Make one with `VllmModel.load`.
 
-    Settings of the checkpoint count as they do for `TransformersModel`, and log-probabilities mean the same. Samples
-    are drawn by vLLM: each depends on its own seed alone, but is another one than transformers' of that seed. At
-    temperature 0 a request is generated once and its completion repeated.
+    Settings of the checkpoint apply as in `TransformersModel`, and log-probabilities have the same meaning. vLLM draws
+    the samples: each depends only on its seed, but differs from transformers' sample of that seed. At temperature 0 a
+    request is generated once and its completion repeated.
 
-    A prompt that vLLM refuses (too long, too many images) is a `Failure`. When an engine dies, it is started again and
-    what it had is asked again, one by one; a request of which it dies then as well is a `Failure`. An engine that dies
-    again and again ends the stream with a ModelError.
+    A prompt that vLLM refuses (too long, too many images) is a `Failure`. When an engine dies, it is restarted and its
+    requests are repeated, one by one; a request that kills it again is a `Failure`. An engine that dies repeatedly ends
+    the stream with a ModelError.
 
     Attributes:
-        batch_size: requests at the engines at the most.
-        window: requests at hand at the most, at the engines or waiting.
-        versions: that of vLLM, by its name.
+        batch_size: limit of requests in the engines.
+        window: limit of requests at hand, in the engines or waiting.
+        versions: of vLLM, by name.
     """
 
     def __init__(self, name: str, folder: Path, revision: str, settings: VllmSettings) -> None:
@@ -109,18 +109,18 @@ class VllmModel(NumberedStream):
 
     @classmethod
     def load(cls, name: str, **settings: Any) -> VllmModel:  # noqa: ANN401  (`VllmSettings` says which)
-        """Fetch a checkpoint and start its engines. Weights are read from safetensors files only.
+        """Fetch a checkpoint and start its engines. Weights are read only from safetensors files.
 
         Args:
             name: path of a folder, or `org/name` on the Hub.
             settings: fields of `VllmSettings`, which describes each of them.
 
         Raises:
-            ModelError: the checkpoint cannot be read or prompted, or vLLM cannot start; says why.
+            ModelError: the checkpoint cannot be read or prompted, or vLLM cannot start; gives the cause.
             ConfigError: a setting is unknown or out of range.
         """
         require_libraries()
-        if name.endswith(GGUF):  # vLLM 0.32 leaves that to a plugin, which is built for CUDA alone
+        if name.endswith(GGUF):  # vLLM 0.32 leaves that to a plugin, which is built only for CUDA
             remedy = "leave engine out, or give a folder with safetensors"
             raise ModelError(f"model {name}: vLLM reads no GGUF. Remedy: {remedy}")
         table = checked(VllmSettings, settings)
@@ -154,7 +154,7 @@ class VllmModel(NumberedStream):
                     at_engine[number] = request
                     self._engine.submit(call)
         finally:
-            if at_engine:  # nobody wants their answers any more
+            if at_engine:  # their answers are no longer needed
                 self._engine.close()
 
     def _call(self, number: int, request: Request, config: GenerationConfig) -> Call | Failure:
@@ -194,7 +194,7 @@ class VllmModel(NumberedStream):
             "max_tokens": config.max_new_tokens,
             "stop": stop,
             "include_stop_str_in_output": True,
-            "ignore_eos": True,  # vLLM adds the tokenizer's end to those of the checkpoint
+            "ignore_eos": True,  # vLLM adds the tokenizer's end token to the checkpoint's
             "stop_token_ids": sorted(ends),
             "detokenize": bool(stop),
             "skip_special_tokens": False,
@@ -247,7 +247,7 @@ class VllmModel(NumberedStream):
 def _read_checkpoint(
     folder: Path, settings: VllmSettings
 ) -> tuple[ProcessorMixin | TextProcessor, PreTrainedConfig, DecodingConfig]:
-    """The configuration of a checkpoint; no weights."""
+    """Return the configuration of a checkpoint, without weights."""
     import transformers
 
     from barista_bench.models.local.processors import load_processor, text_processor
@@ -261,7 +261,7 @@ def _read_checkpoint(
 
 
 def _arguments(folder: Path, config: PreTrainedConfig, settings: VllmSettings) -> dict[str, object]:
-    """The arguments of vLLM's `LLM`. The checkpoint's own number type is kept, which vLLM would narrow from float32."""
+    """Return the arguments of vLLM's `LLM`. The checkpoint's number type stays; vLLM would narrow float32."""
     own_dtype = getattr(config, "dtype", None) or getattr(config.get_text_config(), "dtype", None) or "auto"
     return {
         "model": str(folder.resolve()),
@@ -270,20 +270,20 @@ def _arguments(folder: Path, config: PreTrainedConfig, settings: VllmSettings) -
         "tensor_parallel_size": settings.tensor_parallel,
         "load_format": "safetensors",
         "max_logprobs": -1,
-        # Of vLLM's backends the one that refuses what it does not keep to: that which is used beside transformers.
+        # The vLLM backend that refuses unsupported schemas: the same library as for transformers.
         **({"structured_outputs_config": {"backend": "guidance"}} if settings.structured_output else {}),
         **settings.engine_args,
     }
 
 
 def _environment(settings: VllmSettings) -> dict[str, str]:
-    """Our environment, without the variables of a launch of several processes, and with the GPUs of the engine.
+    """Return our environment without the variables of a multi-process launch, and with the engine's GPUs.
 
     Processes of one launch have the devices `cuda:0`, `cuda:1`, ...: the engine of each takes the next
     `tensor_parallel` GPUs.
 
     Raises:
-        ConfigError: the device is none such, or too few GPUs are visible.
+        ConfigError: the device is invalid, or too few GPUs are visible.
     """
     quiet = {"VLLM_LOGGING_LEVEL": "WARNING", "VLLM_NO_USAGE_STATS": "1"}
     variables = {name: value for name, value in os.environ.items() if not name.startswith(_LAUNCHER)}

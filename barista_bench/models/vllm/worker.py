@@ -1,13 +1,14 @@
 """One engine: vLLM's `LLM` in this process, prompts in at stdin, answers out at stdout.
 
-Run by its path with the interpreter of an environment that has vllm, which is why it imports nothing of this package.
+Run it by its path with the interpreter of an environment that has vllm. For this reason it imports nothing of this
+package.
 
-Each way a message is one line of JSON. The first one in is `{"arguments": {...}}`, for `LLM`; `{"ready": {...}}` comes
-back. Then prompts: a line (`id`, `prompt`, `sizes`, `videos`, `adds_special_tokens`, `seeds`, `sampling`, `grammar`),
-and after it the bytes of its images, RGB, row by row, for each (width, height) of `sizes`. Each of `videos` has the
-numbers of its `images` and its `metadata`; the other images are images. `grammar` is what an answer is held to, or
-null. An answer is `{"id", "prompt_tokens", "samples"}` or `{"id", "error"}`; in between `{}` says that work goes on. At
-the end of stdin the process ends.
+Each message is one line of JSON. The first input is `{"arguments": {...}}`, for `LLM`; the reply is `{"ready": {...}}`.
+Then come prompts: a line (`id`, `prompt`, `sizes`, `videos`, `adds_special_tokens`, `seeds`, `sampling`, `grammar`),
+followed by the bytes of its images, RGB, row by row, for each (width, height) of `sizes`. Each of `videos` has the
+numbers of its `images` and its `metadata`; the other images are images. `grammar` constrains an answer, or is null. An
+answer is `{"id", "prompt_tokens", "samples"}` or `{"id", "error"}`; `{}` in between is a sign of life. At the end of
+stdin the process ends.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import traceback
 from typing import Any, BinaryIO
 
 _SIGN_OF_LIFE = 5.0  # seconds between two
-_LEAST = -9999.0  # stands for a log-probability of -infinity, which JSON cannot write
+_LEAST = -9999.0  # replaces a log-probability of -infinity, which JSON cannot write
 _PROBE = {"id": -1, "prompt": "probe", "images": [], "videos": [], "adds_special_tokens": True, "seeds": [0]}
 
 
@@ -40,13 +41,13 @@ def main() -> None:
 
 
 def _end(*error: Any) -> None:  # noqa: ANN401  (type, value and traceback)
-    """Say what went wrong and end at once: an orderly end would wait for the thread that reads stdin."""
+    """Print the error and exit at once: an orderly exit would wait for the thread that reads stdin."""
     os.write(2, "".join(traceback.format_exception(*error)).encode())  # torch would have caught what goes to sys.stderr
     os._exit(1)
 
 
 def _read_prompts(stdin: BinaryIO, prompts: queue.SimpleQueue[dict[str, Any]]) -> None:
-    """Put prompts into the queue, in a thread, so that whoever sends them never waits for a step of the engine."""
+    """Put prompts into the queue, in a thread, so that the sender never waits for a step of the engine."""
     from PIL import Image
 
     while line := stdin.readline():
@@ -54,7 +55,7 @@ def _read_prompts(stdin: BinaryIO, prompts: queue.SimpleQueue[dict[str, Any]]) -
         sizes = [(width, height) for width, height in prompt["sizes"]]
         prompt["images"] = [Image.frombytes("RGB", size, stdin.read(3 * size[0] * size[1])) for size in sizes]
         prompts.put(prompt)
-    os._exit(0)  # nobody reads answers any more; a step may take long
+    os._exit(0)  # the reader is gone; a step may take long
 
 
 class _Engine:
@@ -75,7 +76,7 @@ class _Engine:
         self._say(ready={"vllm": vllm.__version__, "dtype": str(self._llm.llm_engine.model_config.dtype)})
 
     def work(self, prompts: queue.SimpleQueue[dict[str, Any]]) -> None:
-        """Take prompts as they come, step by step with those at hand, and say each answer when it is complete."""
+        """Take prompts as they arrive, run steps with the prompts at hand, and write each complete answer."""
         while True:
             while not self._samples or not prompts.empty():
                 self._take(prompts.get())
@@ -137,7 +138,7 @@ class _Engine:
 
 
 def _media(images: list[Any], videos: list[dict[str, Any]]) -> dict[str, list[Any]]:
-    """The media for vLLM: images, and videos as arrays of frames with what is said of their times."""
+    """Return the media for vLLM: images, and videos as arrays of frames with metadata of their times."""
     import numpy as np
 
     in_videos = {number for video in videos for number in video["images"]}
@@ -149,12 +150,12 @@ def _media(images: list[Any], videos: list[dict[str, Any]]) -> dict[str, list[An
 
 
 def _plain(name: str) -> str:
-    """The id that vLLM counted out: it is handed back with and without a random ending."""
+    """Return the id without the random ending that vLLM adds to some ids."""
     return name.partition("-")[0]
 
 
 def _scores(token: int, logprobs: dict[int, Any]) -> list[Any]:
-    """Log-probability of the token, ids and log-probabilities of the likeliest ones."""
+    """Return log-probability of the token, ids and log-probabilities of the likeliest tokens."""
     values = {key: max(entry.logprob, _LEAST) for key, entry in logprobs.items()}
     return [values[token], list(values), list(values.values())]
 

@@ -12,8 +12,8 @@ from barista_bench.benchmarks import parse_pairs
 from barista_bench.cli.app import LOOK, RUN, Data, Json, Options, Progress, Root, app, exit_on_error, exit_on_failures
 from barista_bench.cli.flags import flag_command, resolve_flags
 from barista_bench.cli.output import echo, print_json, print_result, warn
-from barista_bench.core.guarding import note_fault
-from barista_bench.errors import BudgetError, ConfigError
+from barista_bench.core.guarding import raise_faults
+from barista_bench.errors import BudgetError, ConfigError, TaskError
 from barista_bench.interchange.trackers import Tracker, log_results
 from barista_bench.runs.ask.config import RunConfig
 from barista_bench.runs.score.results import summary_line
@@ -129,6 +129,12 @@ def evaluate(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `reso
             raise budget_error
         if session:
             _report_session(session)
+        raise_faults(
+            [
+                *(fault for scored in runs for fault in scored.task.faults),
+                *(str(error) for error in unscored.values() if isinstance(error, TaskError)),
+            ]
+        )
     if not runs:
         raise typer.Exit(1)
 
@@ -168,7 +174,7 @@ def score(
     from barista_bench.judging.scoring import ScoreJob, score_with_judges
     from barista_bench.runs.score.scoring import options_of_each
 
-    results = []
+    results, all_faults = [], list[str]()
     with exit_on_error():
         options = parse_pairs(option or [])
         if predictions is not None:
@@ -188,8 +194,7 @@ def score(
             for folder, run_options in zip(folders, options_of_each(folders, options), strict=True)
         ]
         for job, (scored, faults) in zip(jobs, map_in_processes(score_with_judges, jobs, num_proc), strict=True):
-            for fault in faults:
-                note_fault(fault)
+            all_faults += faults
             if scored is None:
                 continue
             print_result(summary_line(scored))
@@ -198,6 +203,7 @@ def score(
                 log_results(log_to, scored, job.folder)
         if json:
             print_json(results)
+        raise_faults(all_faults)
 
 
 @app.command(rich_help_panel=RUN)

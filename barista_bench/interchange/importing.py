@@ -74,6 +74,7 @@ class ImportedRun:
         new_failures: samples that the release could read and our parser cannot.
         other_results: samples whose `task_result` is not the one that we make of the same answer.
         other_figures: keys of `metrics.json` that are not what we make of the same records.
+        faults: what the task's parser raised; the release's word on these samples stands.
     """
 
     folder: Path
@@ -86,6 +87,7 @@ class ImportedRun:
     new_failures: tuple[str, ...]
     other_results: tuple[str, ...]
     other_figures: tuple[str, ...]
+    faults: tuple[str, ...]
 
 
 def import_run(
@@ -211,6 +213,7 @@ class _Importer:
             new_failures=tuple(self.new_failures),
             other_results=tuple(results),
             other_figures=tuple(sorted(figures - RUNNER_METRICS)),
+            faults=tuple(self.task.faults),
         )
 
     def _description(self, fingerprints: set[str], out: Path, root: str | Path | None) -> RunDescription:

@@ -150,7 +150,7 @@ def _scored_run(folder: str | Path, data: Place, root: Place, options: TaskOptio
         counted = counted_samples(run.task, samples)
     faults = [s.record.error for s in samples if s.record.status is Status.TASK_ERROR and s.record.error]
     for fault in faults:
-        note_fault(fault)
+        note_fault(run.task, fault)
     if not any(s.record.is_finished for s in samples):
         if faults:
             raise TaskError(faults[0])
@@ -178,8 +178,6 @@ def score_tasks(
             runs.append(score(opened_task.folder, data=opened_task.data, root=root))
         except BaristaError as error:
             unscored[f"{opened_task.task.benchmark}/{opened_task.task.name}"] = error
-            if isinstance(error, TaskError):
-                note_fault(str(error))
     return runs, unscored
 
 

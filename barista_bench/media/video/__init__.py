@@ -9,8 +9,8 @@
 Frame `i` is the i-th frame that a player shows, in presentation order, from 0. Edit lists and display rotation are
 applied, so images are in the orientation that players show; x runs right and y runs down.
 
-Backends: `pyav` (`auto`: always exact), `torchcodec` and `decord` (optional; files on which they are known to return
-wrong frames are refused with a VideoError). A folder of images (`000000.jpg`, ...) is read like a video, whatever the
+Backends: `pyav` (`auto`: always exact) and `decord` (optional; files on which it is known to return wrong frames are
+refused with a VideoError). A folder of images (`000000.jpg`, ...) is read like a video, whatever the
 backend; see `frame_folder`.
 """
 

@@ -209,7 +209,7 @@ def score(
 @app.command(rich_help_panel=RUN)
 def compact(folder: Annotated[Path, typer.Argument(help="Run folder.")]) -> None:
     """Merge the logs of all processes of a run into one, without lines that a later one replaced."""
-    from barista_bench.runs.log.log_reader import compact as compact_logs
+    from barista_bench.runs.log_reader import compact as compact_logs
 
     with exit_on_error():
         compacted = compact_logs(folder)
@@ -222,7 +222,7 @@ def merge(
     out: Annotated[Path, typer.Option(help="Run folder to write.")],
 ) -> None:
     """Join the run folders that machines without a common disk have written of one run."""
-    from barista_bench.runs.log.log_reader import merge as merge_runs
+    from barista_bench.runs.log_reader import merge as merge_runs
 
     with exit_on_error():
         merged = merge_runs(folders, out)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,28 +19,17 @@ from barista_bench.benchmarks import (
 )
 from barista_bench.benchmarks.kinds.box_answers import BOX_PLACES, own_box_places
 from barista_bench.core.prompt import FROZEN_QUESTION, IMAGE_PLACES, IMAGE_TEXT, PromptTexts
-from barista_bench.core.task import Task
-from barista_bench.data.dataset import ExampleSet, config_names, open_examples
+from barista_bench.data.dataset import config_names, open_examples
 from barista_bench.data.manifest import DEFAULT_BENCHMARK, MANIFEST, read_manifest
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.runs.ask.catalog import check_fit, check_schemas
 from barista_bench.runs.ask.config import RunConfig
-from barista_bench.runs.run_folder import CONFIG_FILE
+from barista_bench.runs.run_folder import CONFIG_FILE, OpenedTask
 
 ALL = "all"
 """All tasks that a dataset has; all benchmarks that a folder has."""
 _PLACEHOLDER = re.compile(r"\{([a-z][a-z_0-9]*)\}")
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class OpenedTask:
-    """One task of a run before anything is asked. `data` is where its examples come from."""
-
-    task: Task
-    examples: ExampleSet
-    folder: Path
-    data: str
 
 
 class _TaskChoice(NamedTuple):

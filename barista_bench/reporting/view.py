@@ -17,9 +17,9 @@ from barista_bench.reporting.leaderboard import Leaderboard, TaskStanding, findi
 from barista_bench.reporting.paper import JudgedRuns, PaperPart
 from barista_bench.reporting.samples import Sample, score_names, section_samples
 from barista_bench.runs.score.comparability import Comparability, distinguishing_parts
+from barista_bench.runs.score.labels import differing_media
 from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.stats import PropagationGraph, comparable_groups
-from barista_bench.stats.labels import differing_media
 from barista_bench.tables import Table, number
 
 

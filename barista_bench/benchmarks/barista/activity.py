@@ -24,15 +24,9 @@ from barista_bench.benchmarks.barista.activity_choices import (
     released_verb,
     sample_choices,
 )
-from barista_bench.benchmarks.barista.common import (
-    PROMPT_PACKAGE,
-    FrameMetadata,
-    cached_by_set,
-    even_places,
-    frame_metadata,
-    frozen_sentence,
-)
+from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, cached_by_set, even_places, frozen_sentence
 from barista_bench.benchmarks.kinds.choice import ChoiceTask, ChosenLetter, read_choice
+from barista_bench.benchmarks.kinds.frames import FrameMetadata, frame_metadata
 from barista_bench.benchmarks.parsing import MAX_ANSWER
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Candidate, GraphTask, Vocabulary

@@ -23,18 +23,7 @@ import numpy as np
 from msgspec import Meta
 from numpy.typing import NDArray
 
-from barista_bench.benchmarks.barista.common import (
-    PROMPT_PACKAGE,
-    Bools,
-    FrameArrays,
-    FrameMetadata,
-    Frames,
-    FrameSampling,
-    cached_by_set,
-    domain_called,
-    in_parts,
-    thinned,
-)
+from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, cached_by_set, domain_called, thinned
 from barista_bench.benchmarks.barista.phrases import (
     DescribedObject,
     Phrase,
@@ -58,6 +47,7 @@ from barista_bench.benchmarks.kinds.box_answers import (
     write_grid,
 )
 from barista_bench.benchmarks.kinds.boxes import FRACTIONS, NO_BOXES, BoxTask, answered_boxes, listed_boxes, read_boxes
+from barista_bench.benchmarks.kinds.frames import Bools, FrameArrays, FrameMetadata, Frames, FrameSampling, in_parts
 from barista_bench.core.boxes import GRID, BoxFormat, box_names, describe_format
 from barista_bench.core.deriving import Candidate, GraphTask, Vocabulary
 from barista_bench.core.example import Evidence, GridBox, Inputs, Int64, PixelBox, Target

@@ -14,7 +14,7 @@ from typing import cast
 
 import numpy as np
 
-from barista_bench.benchmarks.barista.common import FrameArrays, cached_by_set
+from barista_bench.benchmarks.barista.common import cached_by_set
 from barista_bench.benchmarks.barista.released_json import refuse_unbounded, released_array, released_body
 from barista_bench.benchmarks.kinds.box_answers import (
     on_usual_grid,
@@ -23,6 +23,7 @@ from barista_bench.benchmarks.kinds.box_answers import (
     released_pixels,
     usual_boxes,
 )
+from barista_bench.benchmarks.kinds.frames import FrameArrays
 from barista_bench.benchmarks.parsing import json_arrays, unfenced, whole_array
 from barista_bench.benchmarks.truncated import cut_array
 from barista_bench.core.boxes import GRID, BoxFormat, four_numbers

@@ -21,13 +21,7 @@ from msgspec import Meta
 from numpy.typing import NDArray
 from PIL import Image
 
-from barista_bench.benchmarks.barista.common import (
-    PROMPT_PACKAGE,
-    FrameArrays,
-    FrameMetadata,
-    FrameSampling,
-    frame_metadata,
-)
+from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE
 from barista_bench.benchmarks.barista.relation_answers import (
     MarkedObject,
     MarkedRelation,
@@ -44,6 +38,7 @@ from barista_bench.benchmarks.barista.relation_answers import (
     relation_failures,
     vocabulary_entries,
 )
+from barista_bench.benchmarks.kinds.frames import FrameArrays, FrameMetadata, FrameSampling, frame_metadata
 from barista_bench.benchmarks.parsing import object_schema
 from barista_bench.core.boxes import BoxFormat, xywh_to_xyxy
 from barista_bench.core.deriving import Candidate, GraphTask, Vocabulary

@@ -25,13 +25,7 @@ from msgspec import Meta
 
 from barista_bench.benchmarks.barista.change_detection import Category, Change, changes_domain, detect_changes
 from barista_bench.benchmarks.barista.clips import ClipSampling, ClipView, clip_span, clips
-from barista_bench.benchmarks.barista.common import (
-    PROMPT_PACKAGE,
-    FrameMetadata,
-    cached_by_set,
-    domain_vocabulary,
-    frame_metadata,
-)
+from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, cached_by_set
 from barista_bench.benchmarks.barista.qa_templates import (
     ClipPairs,
     QaPair,
@@ -41,6 +35,7 @@ from barista_bench.benchmarks.barista.qa_templates import (
     read_writer,
     write_pair,
 )
+from barista_bench.benchmarks.kinds.frames import FrameMetadata, frame_metadata
 from barista_bench.benchmarks.kinds.text import ComparedTexts, ReferenceFact, TextTask
 from barista_bench.benchmarks.lexical import after_label, after_last, content_words, most_typical_text, overlap
 from barista_bench.core.boxes import BoxFormat
@@ -51,6 +46,7 @@ from barista_bench.core.prompt import Prompt
 from barista_bench.core.task import Example, Fields, FrameRef, Json, Judged, ParseError, Prediction
 from barista_bench.media.frame_choice import evenly_spaced
 from barista_bench.scene_graph import VideoGraph
+from barista_bench.scene_graph.domain import domain_vocabulary
 
 _ROWS = {
     "state_change": "attribute_rows",

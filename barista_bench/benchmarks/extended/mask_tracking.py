@@ -21,8 +21,9 @@ import msgspec
 import numpy as np
 
 from barista_bench.benchmarks.barista.clips import ClipSampling, Keyframes
-from barista_bench.benchmarks.barista.common import FrameArrays, cached_by_set
+from barista_bench.benchmarks.barista.common import cached_by_set
 from barista_bench.benchmarks.extended.clip_task import ClipColumns, ClipTask
+from barista_bench.benchmarks.kinds.frames import FrameArrays
 from barista_bench.benchmarks.kinds.masks import (
     MAX_MASKS,
     NO_MASKS,

@@ -17,7 +17,8 @@ from typing import Annotated
 
 import msgspec
 
-from barista_bench.benchmarks.barista.common import FrameMetadata, cached_by_set, frame_metadata
+from barista_bench.benchmarks.barista.common import cached_by_set
+from barista_bench.benchmarks.kinds.frames import FrameMetadata, frame_metadata
 from barista_bench.benchmarks.kinds.spans import read_seconds, timed_frames
 from barista_bench.benchmarks.parsing import MAX_ENTRIES, NOTHING_READ, last_array, rows_schema
 from barista_bench.core.boxes import BoxFormat

@@ -20,8 +20,9 @@ import numpy as np
 from msgspec.structs import astuple
 
 from barista_bench.benchmarks.barista.clips import ClipSampling, Keyframes
-from barista_bench.benchmarks.barista.common import Bools, FrameArrays, cached_by_set
+from barista_bench.benchmarks.barista.common import cached_by_set
 from barista_bench.benchmarks.extended.clip_task import ClipColumns, ClipTask
+from barista_bench.benchmarks.kinds.frames import Bools, FrameArrays
 from barista_bench.benchmarks.parsing import MAX_ENTRIES, integer, is_text, last_array, rows_schema
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Vocabulary

@@ -6,15 +6,11 @@ measures: it knows how the true answers of other videos are distributed, and of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import lru_cache, wraps
 from pathlib import Path
-from typing import Generic, TypeVar
 
 from barista_bench.benchmarks.kinds.frames import Frames
 from barista_bench.core.prompt import FROZEN_QUESTION, packaged_prompts
-from barista_bench.core.task import Example, Task
+from barista_bench.core.task import Task
 from barista_bench.scene_graph.domain import Domain, load_domain
 
 PROMPT_PACKAGE = "barista_bench.benchmarks.barista"
@@ -32,37 +28,6 @@ def frozen_sentence(task: Task, **values: str) -> str:
     has_it = FROZEN_QUESTION in task.prompts.extra
     texts = task.prompts if has_it else packaged_prompts(task.prompt_package, task.name)
     return texts.text(FROZEN_QUESTION, **values)
-
-
-MAX_CACHED_SETS = 256
-"""Sets of examples whose outcome is cached: more than a benchmark has videos."""
-
-Result = TypeVar("Result")
-ObjectT = TypeVar("ObjectT")
-
-
-@dataclass(frozen=True, slots=True)
-class SameObject(Generic[ObjectT]):
-    """A key of caches: an object that has no hash, such as an example, equal to that very object alone."""
-
-    content: ObjectT
-
-    def __hash__(self) -> int:
-        return id(self.content)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, SameObject) and other.content is self.content
-
-
-def cached_by_set(make: Callable[[Sequence[Example]], Result]) -> Callable[[Sequence[Example]], Result]:
-    """`make`, called once for each of the last `MAX_CACHED_SETS` tuples; for a list, which may change, every time."""
-    cached = lru_cache(MAX_CACHED_SETS)(lambda same: make(same.content))
-
-    @wraps(make)
-    def call(examples: Sequence[Example]) -> Result:
-        return cached(SameObject(examples)) if isinstance(examples, tuple) else make(examples)
-
-    return call
 
 
 def thinned(frames: Frames, fraction: float) -> Frames:

@@ -23,7 +23,7 @@ import numpy as np
 from msgspec import Meta
 from numpy.typing import NDArray
 
-from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, cached_by_set, domain_called, thinned
+from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, domain_called, thinned
 from barista_bench.benchmarks.barista.phrases import (
     DescribedObject,
     Phrase,
@@ -53,6 +53,7 @@ from barista_bench.core.deriving import Candidate, GraphTask, Vocabulary
 from barista_bench.core.example import Evidence, GridBox, Inputs, Int64, PixelBox, Target
 from barista_bench.core.options import Count, packaged_protocol
 from barista_bench.core.prompt import Prompt
+from barista_bench.core.remembering import remembered
 from barista_bench.core.task import Example, Fields, Json, ParseError, Prediction
 from barista_bench.errors import ConfigError
 from barista_bench.scene_graph import VideoGraph
@@ -235,7 +236,7 @@ class Grounding(BoxTask, GraphTask[GroundingSampling]):
         return [grid_to_pixels(box, example.inputs, target.bbox_scale) for box in target.ground_truth_boxes]
 
 
-@cached_by_set
+@remembered
 def usual_boxes_by_category(examples: Sequence[Example]) -> dict[str, Boxes]:
     """Usual boxes of each category, on the grid of 0..1000; under the empty name those of all categories together."""
     by_category: dict[str, list[Boxes]] = defaultdict(list)

@@ -24,7 +24,7 @@ import numpy as np
 from msgspec import Meta
 from pycocotools import mask as coco_mask
 
-from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, cached_by_set, domain_called, frozen_sentence
+from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, domain_called, frozen_sentence
 from barista_bench.benchmarks.barista.reference_text import (
     FrameFacts,
     frame_facts,
@@ -43,6 +43,7 @@ from barista_bench.core.example import Evidence, Inputs, Int64, PixelBox, Skippe
 from barista_bench.core.failures import FailureKind
 from barista_bench.core.options import Count, packaged_protocol
 from barista_bench.core.prompt import Prompt
+from barista_bench.core.remembering import remembered
 from barista_bench.core.task import Example, Fields, Judged, Overlay, ParseError, Prediction, evidence_objects
 from barista_bench.scene_graph import Rle, VideoGraph
 from barista_bench.scene_graph.domain import Domain, domain_vocabulary
@@ -280,7 +281,7 @@ def _area(arrays: FrameArrays, frame: int, position: int) -> float:
     return float(coco_mask.area({"size": list(masks[-1].size), "counts": masks[-1].counts.encode("ascii")}))
 
 
-@cached_by_set
+@remembered
 def typical_sentence(examples: Sequence[Example]) -> str | None:
     """The most typical reference sentence; None where there are no examples."""
     sentences = [ReferringTarget.of(example).sentence for example in examples]

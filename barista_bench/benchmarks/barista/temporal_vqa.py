@@ -25,7 +25,7 @@ from msgspec import Meta
 
 from barista_bench.benchmarks.barista.change_detection import Category, Change, changes_domain, detect_changes
 from barista_bench.benchmarks.barista.clips import ClipSampling, ClipView, clip_span, clips
-from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, cached_by_set
+from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE
 from barista_bench.benchmarks.barista.qa_templates import (
     ClipPairs,
     QaPair,
@@ -43,6 +43,7 @@ from barista_bench.core.deriving import Candidate, Vocabulary
 from barista_bench.core.example import Evidence, Inputs, Int64, SkippedExample, Target
 from barista_bench.core.options import Count, packaged_protocol
 from barista_bench.core.prompt import Prompt
+from barista_bench.core.remembering import remembered
 from barista_bench.core.task import Example, Fields, FrameRef, Json, Judged, ParseError, Prediction
 from barista_bench.media.frame_choice import evenly_spaced
 from barista_bench.scene_graph import VideoGraph
@@ -251,7 +252,7 @@ class TemporalVQA(TextTask[TemporalSampling]):
         return f"Answer: {' '.join(answer.split())}"
 
 
-@cached_by_set
+@remembered
 def answers_by_question(examples: Sequence[Example]) -> dict[str, str]:
     """Questions, word for word, and the most typical answer to each."""
     answers: dict[str, list[str]] = defaultdict(list)

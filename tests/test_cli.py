@@ -49,7 +49,7 @@ from barista_bench.reporting import write_report
 from barista_bench.reporting.paper import set_statistics
 from barista_bench.runs.ask.config import RunConfig, checked
 from barista_bench.runs.diff import diff
-from barista_bench.runs.log.log_reader import compact, merge
+from barista_bench.runs.log_reader import compact, merge
 from barista_bench.runs.score.scoring import score
 from barista_bench.scene_graph import SceneGraph, validate
 from barista_bench.scene_graph.statistics import statistics

@@ -24,7 +24,8 @@ from barista_bench.errors import DataError
 from barista_bench.files.text_out import one_line
 from barista_bench.hub import checks
 from barista_bench.judging.results import MEAN, JudgedResults, read_judged
-from barista_bench.runs.score.comparability import SHORT, Comparability, distinguishing_parts
+from barista_bench.runs.described import SHORT
+from barista_bench.runs.score.comparability import Comparability, distinguishing_parts
 from barista_bench.runs.score.costs import COST_NAMES
 from barista_bench.runs.score.results import Results, read_results
 from barista_bench.tables import Table, Value

@@ -17,9 +17,10 @@ from barista_bench.files.text_out import shared_name
 from barista_bench.hub import checks
 from barista_bench.hub.rows import SubmissionRow, read_row
 from barista_bench.judging.results import JudgedResults
+from barista_bench.runs.described import ModelInfo
 from barista_bench.runs.run_folder import JUDGES
 from barista_bench.runs.score.costs import Cost
-from barista_bench.runs.score.results import RESULTS_FILE, ModelInfo, Results, public_settings
+from barista_bench.runs.score.results import RESULTS_FILE, Results, public_settings
 
 IndexResult: TypeAlias = Mapping[str, Any]
 """One result as model-index metadata, as `huggingface_hub.model_index_to_eval_results` reads it."""

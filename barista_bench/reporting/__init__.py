@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import quote
 
-from barista_bench.core.guarding import faults_at_the_end
 from barista_bench.errors import require_extra
 from barista_bench.files.owned_folders import REPORT, replacing_folder
 from barista_bench.files.text_out import markdown
@@ -40,7 +39,6 @@ MAX_ROWS = 40
 _SIZES = ((1.0, 20_000), (1.0, 4_000), (1.0, 1_000), (0.5, 1_000), (0.25, 500), (0.1, 200), (0.02, 100))
 
 
-@faults_at_the_end()
 def write_report(
     runs: Sequence[ScoredRun],
     out: str | Path,
@@ -55,7 +53,8 @@ def write_report(
 ) -> tuple[Path, Path]:
     """Write `<out>/report.html`, and `<out>/report.md`, which is short and leads into the page.
 
-    Equal runs give equal bytes: the only dates in a report are those of its runs, and no path stands in it.
+    Equal runs give equal bytes: the only dates in a report are those of its runs, and no path stands in it. If a method
+    of a task raises, the report lacks its part, and the task's `faults` name the error.
 
     Args:
         runs: as `score` returns them; those over the same examples are compared side by side.
@@ -75,7 +74,6 @@ def write_report(
     Raises:
         ConfigError: there is no run, `samples` is negative, or `out` may not be replaced: see `replacing_folder`.
         ModelError: figures are wanted, and Matplotlib is not installed.
-        TaskError: a method of a task raised; the report is written, and lacks what that method would have given.
     """
     if figures:
         require_extra("drawing figures", "matplotlib", extra="viz")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from barista_bench.benchmarks import BENCHMARKS
 from barista_bench.reporting.leaderboard import TaskStanding
-from barista_bench.runs.score.comparability import SHORT
+from barista_bench.runs.described import SHORT
 from barista_bench.runs.score.results import Results
 from barista_bench.runs.score.scoring import ScoredRun, session_dates
 from barista_bench.tables import Row, Table, number, number_columns, text_columns, words

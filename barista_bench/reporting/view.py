@@ -19,9 +19,9 @@ from barista_bench.reporting.provenance import Provenance, provenance
 from barista_bench.reporting.questions import Answers, answers, question_table
 from barista_bench.reporting.samples import Sample, score_names, section_samples
 from barista_bench.runs.score.comparability import Comparability, distinguishing_parts
+from barista_bench.runs.score.labels import differing_media
 from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.stats import PropagationGraph, comparable_groups
-from barista_bench.stats.labels import differing_media
 from barista_bench.tables import Table, number
 
 

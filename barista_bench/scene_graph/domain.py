@@ -276,3 +276,8 @@ def parse_domain(content: bytes, source: str) -> Domain:
             if first == second:
                 raise ConfigError(f"{source}: attributes.{attribute}: {first!r} stands twice. Remedy: leave one out")
     return domain
+
+
+def domain_vocabulary() -> dict[str, str]:
+    """The release's 45 object categories, each with a short description: for judges and for made-up answers."""
+    return load_domain().categories

@@ -14,18 +14,10 @@ from barista_bench.core.prompt import ImagePart, Prompt, TextPart
 from barista_bench.core.statistics import Row, SumStatistics, fraction
 from barista_bench.core.task import Example, Explanation, ExplanationRow, FrameRef, Overlay, Prediction, Scored, Task
 from barista_bench.errors import DataError
+from barista_bench.runs.described import BoxFormatInfo, ModelInfo, Prices
 from barista_bench.runs.log.sample_log import SampleRecord
-from barista_bench.runs.score.costs import Prices, costs_of
-from barista_bench.runs.score.results import (
-    BoxFormatInfo,
-    Breakdown,
-    DatasetInfo,
-    ModelInfo,
-    PromptsInfo,
-    Results,
-    SampleCoverage,
-    Timing,
-)
+from barista_bench.runs.score.costs import costs_of
+from barista_bench.runs.score.results import Breakdown, DatasetInfo, PromptsInfo, Results, SampleCoverage, Timing
 from barista_bench.runs.score.samples import ScoredSample, counted_samples, figure
 from barista_bench.runs.score.scoring import ScoredRun
 from tests.stats.made import Bare

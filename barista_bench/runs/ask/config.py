@@ -35,13 +35,12 @@ from barista_bench.models.settings import (
     checked,
     one_or_all,
 )
+from barista_bench.runs.described import MAX_RUNS
 
-__all__ = ["ENVIRONMENT_PREFIX", "MAX_RUNS", "Count", "ModelSettings", "RunConfig", "Texts", "checked", "resolve"]
+__all__ = ["ENVIRONMENT_PREFIX", "Count", "ModelSettings", "RunConfig", "Texts", "checked", "resolve"]
 
 MAX_FILE = 2**20
 """Bytes of a run file."""
-MAX_RUNS = 1000
-"""Repetitions of a run."""
 
 
 CLUSTER_HELP = "Address of a Ray cluster whose nodes do the work: auto, on one of its nodes, or HOST:PORT."

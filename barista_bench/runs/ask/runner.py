@@ -29,12 +29,12 @@ from barista_bench.runs.ask.catalog import (
     without_ablations,
 )
 from barista_bench.runs.ask.config import ModelSettings, RunConfig, Shard, checked
-from barista_bench.runs.ask.opening import OpenedTask, open_tasks
+from barista_bench.runs.ask.opening import open_tasks
 from barista_bench.runs.ask.session import Session
 from barista_bench.runs.log.inputs import AskedInput, asked_inputs, asks_in_steps, claim_inputs, prompts_digest
-from barista_bench.runs.log.log_reader import StepLog, answers_only, read_steps, step_files
 from barista_bench.runs.log.sample_log import SampleLog, log_files, running_elsewhere
-from barista_bench.runs.run_folder import claim, data_location, package_versions, run_description
+from barista_bench.runs.log_reader import StepLog, answers_only, read_steps, step_files
+from barista_bench.runs.run_folder import OpenedTask, claim, data_location, package_versions, run_description
 
 
 def run(data: str | Path, out: str | Path, **settings: object) -> Session:

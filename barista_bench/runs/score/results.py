@@ -20,12 +20,11 @@ from pydantic import (
     model_validator,
 )
 
-from barista_bench.core.boxes import BoxFormat, BoxOrder
-from barista_bench.core.prompt import WORDING_PATTERN
 from barista_bench.files.reading import Amount, Count, Line, Strict, read_model
 from barista_bench.files.text_out import decimal
 from barista_bench.files.writing import write_whole
-from barista_bench.runs.score.comparability import SHORT, Comparability
+from barista_bench.runs.described import ModelInfo, Wording
+from barista_bench.runs.score.comparability import Comparability
 from barista_bench.runs.score.costs import Cost
 
 RESULTS_FILE = "results.json"
@@ -56,15 +55,6 @@ class RecordedFigures(Strict, ABC):
         return figures
 
 
-class BoxFormatInfo(Strict):
-    order: BoxOrder
-    scale: Annotated[int, Field(ge=1, le=10**6)] | None
-
-    @property
-    def format(self) -> BoxFormat:
-        return BoxFormat(self.order, self.scale)
-
-
 _PUBLIC_SETTINGS: Final = frozenset(
     {
         *("dtype", "attn_implementation", "quantization", "adapter", "repetition_penalty", "min_pixels", "max_pixels"),
@@ -78,23 +68,6 @@ _PUBLIC_SETTINGS: Final = frozenset(
 def public_settings(settings: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
     """The settings of a model that may leave this machine. Others hold addresses of servers, or what the user sent."""
     return {name: value for name, value in settings.items() if name in _PUBLIC_SETTINGS}
-
-
-class ModelInfo(Strict):
-    name: str
-    box_format: BoxFormatInfo
-    revision: str | None
-    settings: dict[str, JsonValue]
-
-    @property
-    def label(self) -> str:
-        """The model's name beside others: an adapter, which is known by its content, makes it another model."""
-        adapter = self.settings.get("adapter")
-        return f"{self.name} + adapter {adapter[:SHORT]}" if isinstance(adapter, str) and adapter else self.name
-
-
-Wording: TypeAlias = Annotated[str, StringConstraints(pattern=WORDING_PATTERN)]
-"""The name of the wording that was asked (`PromptTexts.wording`)."""
 
 
 class PromptsInfo(Strict):

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import Annotated, Any, cast
 
 import msgspec
 
@@ -28,17 +28,17 @@ from barista_bench.core.task import Json, Task
 from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import BaristaError, ConfigError, DataError, TaskError
 from barista_bench.files.writing import atomic_write
+from barista_bench.runs.described import ModelInfo, Prices
 from barista_bench.runs.log.inputs import digest
-from barista_bench.runs.run_folder import CONFIG_FILE, Place, other_options, read_run
+from barista_bench.runs.run_folder import CONFIG_FILE, OpenedTask, Place, other_options, read_run
 from barista_bench.runs.score.box_fit import box_fit
-from barista_bench.runs.score.costs import Prices, costs_of, token_sums
+from barista_bench.runs.score.costs import costs_of, token_sums
 from barista_bench.runs.score.results import (
     RESULTS_FILE,
     BoxFit,
     Breakdown,
     DatasetInfo,
     Figure,
-    ModelInfo,
     PromptsInfo,
     Results,
     SampleCoverage,
@@ -62,10 +62,6 @@ from barista_bench.runs.score.samples import (
     refuse_unfetched,
 )
 from barista_bench.version import __version__
-
-if TYPE_CHECKING:
-    from barista_bench.runs.ask.opening import OpenedTask
-
 
 log = logging.getLogger(__name__)
 SESSIONS_FILES = "sessions*.jsonl"
@@ -151,7 +147,7 @@ def _scored_run(folder: str | Path, data: Place, root: Place, options: TaskOptio
         counted = counted_samples(run.task, samples)
     faults = [s.record.error for s in samples if s.record.status is Status.TASK_ERROR and s.record.error]
     for fault in faults:
-        note_fault(fault)
+        note_fault(run.task, fault)
     if not any(s.record.is_finished for s in samples):
         if faults:
             raise TaskError(faults[0])
@@ -179,8 +175,6 @@ def score_tasks(
             runs.append(score(opened_task.folder, data=opened_task.data, root=root))
         except BaristaError as error:
             unscored[f"{opened_task.task.benchmark}/{opened_task.task.name}"] = error
-            if isinstance(error, TaskError):
-                note_fault(str(error))
     return runs, unscored
 
 

@@ -10,8 +10,8 @@ from typing import TypeAlias
 
 from barista_bench.core.model_names import ABLATIONS
 from barista_bench.files.text_out import shared_name
+from barista_bench.runs.described import ModelInfo
 from barista_bench.runs.score.comparability import Comparability
-from barista_bench.runs.score.results import ModelInfo
 from barista_bench.runs.score.scoring import ScoredRun
 
 Labels: TypeAlias = Mapping[Path, str]
@@ -90,7 +90,9 @@ def run_labels(runs: Sequence[ScoredRun]) -> dict[Path, str]:
         in_group = [names[run.folder] for run in group]
         repeated_names.update(name for name in in_group if in_group.count(name) > 1)
     labels = {
-        run.folder: f"{name} ({_start_name(run)})" if (name := names[run.folder]) in repeated_names else name
+        run.folder: f"{name} ({start_name(run.folder, run.task.name, run.task.benchmark)})"
+        if (name := names[run.folder]) in repeated_names
+        else name
         for run in runs
     }
     for group in groups.values():
@@ -135,9 +137,8 @@ def _given_name(run: ScoredRun) -> str:
     return ":".join([*shown_less, run.name]) if run.name else ""
 
 
-def _start_name(run: ScoredRun) -> str:
+def start_name(folder: Path, task: str, benchmark: str) -> str:
     """Return the folder that one start of the runner wrote: above the folders of the task and its benchmark."""
-    folder = run.folder
-    for name in (run.task.name, run.task.benchmark):
+    for name in (task, benchmark):
         folder = folder.parent if folder.name == name else folder
     return folder.name

@@ -33,6 +33,7 @@ def frozen_sentence(task: Task, **values: str) -> str:
 def thinned(frames: Frames, fraction: float) -> Frames:
     """The even part of the frames that the release keeps: of a single one, that before the middle.
 
+    >>> import numpy as np
     >>> thinned(np.arange(10), 0.1).tolist(), thinned(np.arange(10), 0.3).tolist()
     ([4], [0, 4, 9])
     """

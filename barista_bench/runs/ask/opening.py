@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from barista_bench.benchmarks import BENCHMARKS, Benchmark, get_benchmark, read_wording, task_class, task_options
 from barista_bench.benchmarks.kinds.box_answers import BOX_PLACES, own_box_places
-from barista_bench.core.prompt import FROZEN_QUESTION, IMAGE_PLACES, IMAGE_TEXT, PromptTexts, packaged_prompts
+from barista_bench.core.prompt import FROZEN_QUESTION, IMAGE_PLACES, IMAGE_TEXT, PromptTexts
 from barista_bench.core.task import Task
 from barista_bench.data.dataset import config_names, open_examples
 from barista_bench.data.manifest import DEFAULT_BENCHMARK, MANIFEST, read_manifest
@@ -98,7 +98,7 @@ def _wording(config: RunConfig, spec: TaskSpec) -> PromptTexts | None:
     prompts, released = read_wording(spec.benchmark.name, spec.name, config.prompts), spec.benchmark.released_texts
     if released and prompts.wording == released.wording:
         return prompts
-    packaged = packaged_prompts(spec.kind.prompt_package, spec.kind.name)
+    packaged = spec.kind().prompts
     subject = f"the prompts of {spec.benchmark.name}/{spec.name}"
     packaged_places, places = _placeholders(packaged), _placeholders(prompts)
     if packaged_places & BOX_PLACES and (own_places := own_box_places(prompts)):

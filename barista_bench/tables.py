@@ -175,13 +175,16 @@ def chart(
     return replace(Table.of(f"{title}: the numbers", columns, rows, note), drawn=kind)
 
 
+_WRITTEN = {"f1": "F1", "map": "mAP", "iou": "IoU", "miou": "mIoU", "viou": "vIoU", "vqa": "VQA", "scr": "SCR"}
+
+
 def words(name: str) -> str:
     """A key as people read it.
 
-    >>> words("per_relation_type")
-    'per relation type'
+    >>> words("per_relation_type"), words("temporal_vqa"), words("micro_f1")
+    ('per relation type', 'temporal VQA', 'micro F1')
     """
-    return name.replace("_", " ")
+    return " ".join(_WRITTEN.get(word, word) for word in name.split("_"))
 
 
 def number(value: object) -> str:

@@ -135,7 +135,7 @@ def _markdown_page(report: Report, page: str) -> str:
         table = board.table
         lines += [f"## {markdown(board.title)}", "", *to_markdown(table, MAX_ROWS), "", markdown(table.note), ""]
         questions = report.questions(board)
-        lines += ["### What a reader asks", "", *to_markdown(questions), "", markdown(questions.note), ""]
+        lines += ["### Key questions", "", *to_markdown(questions), "", markdown(questions.note), ""]
         lines += [
             f"- [{markdown(section.standing.name)}]({page}#{quote(section.address)}): {markdown(section.about)}"
             for section in report.sections

@@ -1,4 +1,4 @@
-"""What a reader asks of a task's best model, and the answers: a mark, one number, and the statistics behind them.
+"""The key questions about a task's best model, and the answers: a mark, one number, and the statistics behind them.
 
 Everything is read out of `Analyses` and breakdowns; nothing is computed anew. Names no benchmark and no task.
 """

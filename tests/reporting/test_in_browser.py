@@ -75,8 +75,8 @@ def test_the_leaderboard_is_in_the_order_of_scores_with_baselines_below(page: Pa
     assert texts(page, ".board tbody:not(.unranked) th") == ["good", "cut", BAD]
     assert texts(page, ".board .unranked th")[1:] == ["chance"]
     assert texts(page, ".board tbody:first-of-type tr:first-child .gap") == ["△ likely ahead, p 0.063"]
-    page.get_by_role("button", name="micro f1").click()
-    page.get_by_role("button", name="micro f1").click()
+    page.get_by_role("button", name="micro F1").click()
+    page.get_by_role("button", name="micro F1").click()
     assert texts(page, ".board tbody:not(.unranked) th") == [BAD, "cut", "good"]
     assert page.locator("th[aria-sort=ascending]").count() == 1
     assert "12 of 20 samples scored" in page.locator(".board tr", has_text="cut").text_content()
@@ -141,7 +141,7 @@ def test_a_task_has_figures_failures_and_one_breakdown_and_figures_lead_to_sampl
     page.locator(".board a.task").click()
     expect(page.locator("main h2")).to_have_text("garden / fruit")
     titles = texts(page, "main > section > h3")
-    assert titles == ["Figures", "Each model and the next", "What went wrong", "By preparation: micro f1", "Samples"]
+    assert titles == ["Figures", "Each model and the next", "What went wrong", "By preparation: micro F1", "Samples"]
     row = page.locator("section", has_text="What went wrong").locator("tr", has_text="format")
     row.locator("td a").first.click()
     expect(page.locator("#by-failure")).to_have_value("format")

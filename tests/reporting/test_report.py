@@ -129,9 +129,9 @@ def test_tables_of_a_task(page: Page) -> None:
     assert (hostile["coverage (samples): answered"], hostile["coverage (samples): answered %"]) == ("4", "20.0%")
     assert (full["model"], partial["model"]) == ("oracle (b)", "oracle (c)")
     assert partial["samples by status: not run"] == "8*"
-    assert page.rows("Figures")[1]["micro f1"] == "1.000 ± 0.000"
+    assert page.rows("Figures")[1]["micro F1"] == "1.000 ± 0.000"
     assert page.rows("Figures")[2]["model"] == "oracle (c) incomplete*"
-    assert page.rows("By preparation: micro f1")[0]["oracle (b)"] == "1.000"
+    assert page.rows("By preparation: micro F1")[0]["oracle (b)"] == "1.000"
     apple = next(row for row in page.rows("Per fruit") if row["fruit"] == "apple")
     assert (apple["oracle (b): answered"], apple["oracle (c): answered"]) == ("10", "6")
     assert page.rows("Timing")[1]["seconds: total"] == "10.0"
@@ -171,7 +171,7 @@ def test_costs_and_thoughts_are_shown_where_they_are_known(tmp_path: Path) -> No
     assert page.rows("Coverage")[1]["samples by status: truncated thinking"] == "26*"
     bins = page.rows("Score against tokens of thought")
     assert [row["tokens of thought"] for row in bins] == ["45", "145", "245", "345"]
-    assert all(set(row) == {"tokens of thought", "micro f1: thinker"} for row in bins)
+    assert all(set(row) == {"tokens of thought", "micro F1: thinker"} for row in bins)
     (chart,) = [table["chart"] for table in page.task["figures"] if "chart" in table]
     (series,) = chart["series"]
     for (_, mean, low, high), part in zip(series["points"], by_thinking(runs[0]), strict=True):

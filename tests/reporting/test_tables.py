@@ -61,7 +61,7 @@ def test_where_all_scores_are_equal_every_place_with_the_figure_says_what_the_or
     spread = "0.300 to 0.450 over random orders, 0.100 to 0.500 at the most"
     sentence = (
         "All scores in their answers are equal, so that the order of the examples, which says nothing of a model, "
-        f"decides micro f1 of equal: {spread}."
+        f"decides micro F1 of equal: {spread}."
     )
     runs = {"ranked": ranked, "partly": partly, "unmoved": unmoved, "equal": equal}
     assert tables.figures([(name, run.results) for name, run in runs.items()]).note.endswith(f" {sentence}")

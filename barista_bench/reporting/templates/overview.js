@@ -16,7 +16,7 @@ export function firstScreen(tab) {
   return [
     text("h2", tab.board.title),
     ...leaderboard(tab),
-    text("h3", "What a reader asks"),
+    text("h3", "Key questions"),
     ...questions(tab.tasks.map((number) => index.tasks[number])),
     node("p", {}, node("a", { href: "#across" }, across)),
   ];

@@ -17,7 +17,7 @@ export interface PageIndex {
   provenance: Table[];
   tabs: Tab[];
   tasks: TaskEntry[];
-  /** What a reader asks of each task: the heads of its `answers`. */
+  /** The key questions about each task: the heads of its `answers`. */
   questions: string[];
   statuses: Status[];
   kinds: string[];

@@ -13,8 +13,16 @@ export const STATUS = {
   not_run: "○",
 };
 
+/** As in `tables.py`.
+ * @type {Record<string, string>} */
+const WRITTEN = { f1: "F1", map: "mAP", iou: "IoU", miou: "mIoU", viou: "vIoU", vqa: "VQA", scr: "SCR" };
+
 /** @param {string} name */
-export const words = (name) => name.replaceAll("_", " ");
+export const words = (name) =>
+  name
+    .split("_")
+    .map((word) => WRITTEN[word] ?? word)
+    .join(" ");
 
 /** @param {number | null | undefined} value */
 export const short = (value, digits = 3) =>

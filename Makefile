@@ -152,7 +152,7 @@ $(BUILD)/ray/installed: setup.cfg pyproject.toml constraints.txt
 PERF := frame_access mean_ap region_boundary large_runs throughput full_scale
 
 $(BUILD)/perf/installed: setup.cfg pyproject.toml constraints.txt
-	$(INSTALL) $(BUILD)/perf torch --editable '.[run,api,viz,torchcodec]' opencv-python-headless scikit-learn faster-coco-eval
+	$(INSTALL) $(BUILD)/perf torch --editable '.[run,api,viz]' torchcodec opencv-python-headless scikit-learn faster-coco-eval
 	touch $@
 
 perf: $(BUILD)/perf/installed

@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, cast
 import pandas as pd
 
 from barista_bench.core.example import Status
-from barista_bench.core.guarding import note_fault
 from barista_bench.core.plugins import load_plugin
 from barista_bench.core.resampling import LEVEL, PERMUTATIONS
 from barista_bench.data.register import register as register
@@ -230,7 +229,7 @@ def load_results(
             runs.append(read_scored(folder, data=data, root=root, options=own_options))
         except TaskError as error:
             unscored[str(folder)] = error
-            note_fault(str(error))
+            log.error("%s", error)
     if not runs:
         raise next(iter(unscored.values()))
     return Evaluation(tuple(runs), {name: str(error) for name, error in unscored.items()})

@@ -33,7 +33,6 @@ _PURPOSES = {
     "peft": "adapters",
     "quantization": "weights in 4 or 8 bits",
     "video": "frames shown as a video, SAM 3",
-    "torchcodec": "another reader of videos",
     "viz": "pictures of figures",
     "studio": "the page to look, annotate and answer",
     "annotate": "scene graphs of your own videos",

@@ -297,14 +297,43 @@ def to_json(table: Table) -> dict[str, object]:
     return {"title": table.title, "columns": table.heads, "rows": rows, "note": table.note}
 
 
-def to_latex(table: Table) -> str:
+def to_latex(table: Table, caption: str = "") -> str:
     r"""A `tabular` with booktabs' rules, all that LaTeX has a meaning for escaped; intervals stand behind the numbers.
 
-    Needs `\usepackage{booktabs}`.
+    With a caption, a `table` around it, which may be wider than the page. Needs `\usepackage{booktabs}`.
     """
     alignments = "".join("r" if column.numeric else "l" for column in table.columns)
-    latex = _printable_frame(table).to_latex(index=False, escape=True, column_format=alignments)
-    return for_machines(latex, "$-$")
+    latex = for_machines(_printable_frame(table).to_latex(index=False, escape=True, column_format=alignments), "$-$")
+    if not caption:
+        return latex
+    return f"\\begin{{table}}\n\\caption{{{latex_text(caption)}}}\n{latex}\\end{{table}}\n"
+
+
+def latex_text(text: str) -> str:
+    r"""One line of text, all that LaTeX has a meaning for escaped.
+
+    >>> latex_text("50 % of a_b")
+    '50 \\% of a\\_b'
+    """
+    import pandas as pd
+
+    shown = pd.DataFrame([one_line(text)]).to_latex(index=False, header=False, escape=True)
+    return shown.partition("\\midrule\n")[2].rpartition(" \\\\\n\\bottomrule")[0]
+
+
+LATEX_INDEX = r"""% All tables of a report: lualatex index.tex (any letter of a model's name), or pdflatex.
+\documentclass{article}
+\usepackage[landscape,margin=1cm]{geometry}
+\usepackage{booktabs}
+\begin{document}
+\listoftables
+"""
+
+
+def latex_index(names: Iterable[str]) -> str:
+    """A document of its own that holds the tables of these files, which lie beside it, each on a page."""
+    inputs = (f"\\clearpage\n\\input{{{name}.tex}}\n" for name in names)
+    return f"{LATEX_INDEX}{''.join(inputs)}\\end{{document}}\n"
 
 
 def to_html(table: Table) -> str:

@@ -40,7 +40,7 @@ def main() -> None:
         (work / "split.json").write_text(json.dumps(split))
         settings = {"split_file": str(work / "split.json"), "sampling": {"limit": LIMIT}}
         build(videos, data, cache=False, progress=False, **settings)
-    print("| task | figure | videos | kitchen | " + " | ".join(f"`{name}`" for name in OTHERS) + " | apart from |")
+    print("| task | score | videos | kitchen | " + " | ".join(f"`{name}`" for name in OTHERS) + " | better than |")
     print("|---" * (5 + len(OTHERS)) + "|")
     for task in task_names("barista"):
         scored = [asked(data, work / "runs" / name.replace(":", "-"), task, name) for name in ("kitchen", *OTHERS)]

@@ -32,8 +32,8 @@ from barista_bench.mini import write_kitchen
 from barista_bench.runs.ask.config import RunConfig, checked
 from barista_bench.runs.ask.opening import open_tasks
 from barista_bench.runs.ask.runner import run_config
-from barista_bench.runs.log.log_reader import LogReader
 from barista_bench.runs.log.sample_log import LOG_FILE
+from barista_bench.runs.log_reader import LogReader
 
 EXAMPLES_A_VIDEO = 50
 ROWS_AT_ONCE = 2000

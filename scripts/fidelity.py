@@ -139,9 +139,9 @@ def answer_effects(pack: Path, task: str, upstream: str, examples: dict[str, Exa
         scored += release.score(example, said) != paper.score(example, said)
     errors = sum(1 for _ in answers(pack, upstream, failed=True)) if release.counts_provider_errors else 0
     return {
-        "parsing": f"{parsed} of {total} answers are read otherwise",
-        "scores": f"{scored} of {alike} answers read alike are scored otherwise"
-        + (f"; {errors} provider errors are scored by the release alone" if errors else ""),
+        "parsing": f"{parsed} of {total} answers are read differently",
+        "scores": f"{scored} of {alike} answers that are read alike are scored differently"
+        + (f"; {errors} provider errors are scored only by the release" if errors else ""),
     }
 
 
@@ -180,15 +180,15 @@ def page(
         [
             "# Fidelity to the released BARISTA code",
             "",
-            "Written by `make fidelity`; do not edit. `--protocol release`, the default, does what the released code",
-            "(Ramblr-GmbH/BARISTA @ 4086ce5) does. Its outputs on real clips and on awkward made-up ones, over many",
-            "settings, are compared with ours: everything below is equal, to the last digit and byte where it says so,",
-            "with the exceptions that follow. The released prompts' wording is not part of that: see",
-            "[prompt_files.md](prompt_files.md).",
+            "This page is written by `make fidelity`; do not edit it. `--protocol release`, the default, follows the",
+            "released code (Ramblr-GmbH/BARISTA @ 4086ce5). We compared its outputs with ours, on real clips and on",
+            "difficult made-up ones, with many settings. Everything in the table is equal, to the last digit or byte",
+            "where the table states it, with the exceptions below. The comparison does not cover the texts of the",
+            "released prompts: see [prompt_files.md](prompt_files.md).",
             "",
             "## Compared",
             "",
-            "| task | what | compared | equal |",
+            "| task | items | compared | equal |",
             "|---|---|---|---|",
             *compared,
             "",
@@ -196,16 +196,16 @@ def page(
             "",
             "## What the paper's protocol changes",
             "",
-            "Where the release is odd, it stays odd under `release`; the rule that we think right, or that the paper",
-            "states, stands under `paper`. The effect of each kind of rule on the same questions and answers:",
+            "`release` follows the released code even where it is odd; `paper` follows the paper, or the rule that we",
+            "consider right. The table shows the effect of each kind of rule on the same questions and answers:",
             "",
             "| task | effect | rules | measured |",
             "|---|---|---|---|",
             *effect_rows,
             "",
-            "## Of what this is true",
+            "## Versions compared",
             "",
-            f"Golden outputs with SHA-256 `{pack}`, and these versions of the tasks:",
+            f"These results hold for the golden outputs with SHA-256 `{pack}`, and for these versions of the tasks:",
             "",
             "| task | version |",
             "|---|---|",

@@ -17,7 +17,6 @@ import typer
 
 from barista_bench import __version__
 from barista_bench.cli.commands import app
-from barista_bench.cli.flags import RARE
 
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
@@ -30,6 +29,8 @@ ROOT = Path(__file__).resolve().parents[1]
 COPIED = "repository"
 """Folder of the site where files from outside docs/ lie as they do in the repository."""
 COMMANDS = "reference/commands"
+WIDTH = 80
+"""Characters of a line of a command's help: as many as fit on a page."""
 QUESTIONS = "faq.md"
 WEIGHT = 20
 """Of a word on the page of questions in the search, beside 1 elsewhere: questions hold words that every page has."""
@@ -62,7 +63,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
     files.append(File.generated(config, f"{COMMANDS}.md", content=_index()))
     for name, command in _commands().items():
-        files.append(File.generated(config, f"{COMMANDS}/{name}.md", content="".join(_page(name, command, level=1))))
+        files.append(File.generated(config, f"{COMMANDS}/{name}.md", content="".join(_page(name, command))))
     named = [ROOT / path.removeprefix(f"{COPIED}/") for path in _leaves(config.nav) if path.startswith(f"{COPIED}/")]
     waiting = [*sorted((ROOT / "docs").rglob("*.md")), *named]
     seen: set[Path] = set()
@@ -200,10 +201,6 @@ def _commands() -> dict[str, Any]:
     return dict(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
 
 
-def _context(name: str, command: Any) -> Any:  # noqa: ANN401  (click's, by way of typer)
-    return command.make_context(f"barista-bench {name}", [], resilient_parsing=True)
-
-
 def _index() -> str:
     sections: dict[str, list[str]] = {}
     for name, command in _commands().items():
@@ -213,20 +210,12 @@ def _index() -> str:
     return text + "".join(f"\n## {title}\n\n" + "\n".join(lines) + "\n" for title, lines in sections.items())
 
 
-def _page(name: str, command: Any, level: int) -> Iterator[str]:  # noqa: ANN401
-    """A command with all that it takes, by the sections of its help; of a group every command below it."""
-    context = _context(name, command)
-    yield f"{'#' * level} barista-bench {name}\n\n{_plain(command.help or '')}\n\n"
-    yield f"    {command.get_usage(context).removeprefix('Usage: ')}\n\n"
-    sections: dict[str, list[str]] = {"Arguments": [], "Options": []}
-    for parameter in command.get_params(context):
-        if record := parameter.get_help_record(context):
-            kind = "Arguments" if parameter.param_type_name == "argument" else "Options"
-            shown = f"`{record[0]}`\n:   {_plain(record[1])}\n\n"
-            sections.setdefault(getattr(parameter, "rich_help_panel", None) or kind, []).append(shown)
-    for title, lines in sorted(sections.items(), key=lambda section: section[0] == RARE):
-        if lines:
-            yield f"{'#' * (level + 1)} {title}\n\n" + "".join(lines)
+def _page(name: str, command: Any, level: int = 1) -> Iterator[str]:  # noqa: ANN401
+    """A command's first sentence, and its help as it prints it; of a group also those of every command below it."""
+    context = command.make_context(f"barista-bench {name}", [], resilient_parsing=True, max_content_width=WIDTH)
+    context.terminal_width = WIDTH
+    yield f"{'#' * level} barista-bench {name}\n\n{_plain(command.get_short_help_str(sys.maxsize))}\n\n"
+    yield f"```text\n{command.get_help(context)}\n```\n\n"
     for part, subcommand in getattr(command, "commands", {}).items():
         yield from _page(f"{name} {part}", subcommand, level + 1)
 

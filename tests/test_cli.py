@@ -49,7 +49,7 @@ from barista_bench.reporting import write_report
 from barista_bench.reporting.paper import set_statistics
 from barista_bench.runs.ask.config import RunConfig, checked
 from barista_bench.runs.diff import diff
-from barista_bench.runs.log.log_reader import compact, merge
+from barista_bench.runs.log_reader import compact, merge
 from barista_bench.runs.score.scoring import score
 from barista_bench.scene_graph import SceneGraph, validate
 from barista_bench.scene_graph.statistics import statistics
@@ -93,8 +93,8 @@ CALLED: dict[str, tuple[list[Callable], set[str]]] = {
     "export-run": ([export_run], {"form"}),
     "annotate start": ([start], {"project"}),
     "annotate run": ([run_stages], set()),
-    "annotate accept": ([accept], {"source"}),
-    "annotate import": ([accept, read_mask_tracks], {"source_format", "only_asked", "video", "replace"}),
+    "annotate accept": ([accept], {"source", "add_names"}),
+    "annotate import": ([accept, read_mask_tracks], {"source_format", "only_asked", "video", "replace", "add_names"}),
     "annotate describe": ([DescribingSettings], {"config"}),
     "annotate status": ([open_project], {"project"}),
     "annotate review": ([open_project], {"project", "show", "plots"}),

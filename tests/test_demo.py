@@ -81,10 +81,7 @@ def test_the_command_makes_a_report_of_recorded_and_computed_models_without_torc
     assert "pip install 'barista_bench[run]'" in shown.stdout
     assert f"opened {(out / 'report/report.html').as_uri()}" in shown.stdout
     figures = load_results(out / "runs").to_frame().query("primary")
-    assert set(figures["model"]) == {
-        *("predictions:kitchen", "predictions:kitchen_early", "text_only:predictions:kitchen"),
-        *demo.COMPUTED,
-    }
+    assert set(figures["model"]) == {*demo.RECORDED, *demo.COMPUTED}
     assert set(figures["task"]) == set(small)
 
 

@@ -20,7 +20,7 @@ from tests.hub_standin import HubStandIn
 
 COMMANDS = get_command(cli.app).commands
 ROOT = Path(__file__).resolve().parents[1]
-SHOWN = {"README.md": ("left holds coffee cup", "0.6666666666666666"), "running.md": (" 0 failures",)}
+SHOWN = {"from_python.md": ("left holds coffee cup", "0.6666666666666666"), "running.md": (" 0 failures",)}
 """What pages must print whose examples run here; other pages have tests of their own."""
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 
@@ -63,6 +63,20 @@ def test_the_examples_of_a_page_run(page: Path, workplace: Path) -> None:
 @pytest.mark.full
 @pytest.mark.parametrize("page", ["your_own_model.md", "paper_tables.md", "new_task.md"])
 def test_the_scripts_of_a_tutorial_run_and_end_in_a_report(page: str, write_program: Program, tmp_path: Path) -> None:
+    done = run_scripts(page, write_program, tmp_path)
+    assert (tmp_path / "report" / "report.html").stat().st_size > 10_000
+    assert "error" not in done.stderr
+
+
+@pytest.mark.full
+def test_the_metric_of_the_page_on_plug_ins_is_installed_and_loaded_by_its_name(
+    write_program: Program, tmp_path: Path
+) -> None:
+    assert "{'colour_named': 0.5}" in run_scripts("plugins.md", write_program, tmp_path).stdout
+
+
+def run_scripts(page: str, write_program: Program, tmp_path: Path) -> subprocess.CompletedProcess[str]:
+    """All scripts of a page in a folder of their own; what they install lies there, too."""
     scripts = re.findall(r"```bash\n(.*?)```", (ROOT / "docs" / page).read_text(), re.DOTALL)
     write_program(tmp_path / "bin" / "barista-bench", module="barista_bench.cli")
     write_program(tmp_path / "bin" / "python")
@@ -72,9 +86,7 @@ def test_the_scripts_of_a_tutorial_run_and_end_in_a_report(page: str, write_prog
     pip.chmod(0o755)
     path = f"{tmp_path / 'bin'}:{os.environ['PATH']}"
     command = ["bash", "-e", "-u", "-c", "\n".join(scripts)]
-    done = outcome(command, tmp_path, PATH=path, PYTHONPATH=str(tmp_path / "site"))
-    assert (tmp_path / "report" / "report.html").stat().st_size > 10_000
-    assert "error" not in done.stderr
+    return outcome(command, tmp_path, PATH=path, PYTHONPATH=str(tmp_path / "site"))
 
 
 @pytest.mark.full

@@ -119,7 +119,7 @@ def test_the_wheel_holds_all_data_files_and_no_stray_top_level_package(tmp_path:
         ("import barista_bench.tables", {"pandas", "numpy", "typer"}),  # what a Space lacks
         (
             "from barista_bench.media.video import read_frames; read_frames(sys.argv[1], [1])",
-            {"datasets", "torch", "decord", "torchcodec"},
+            {"datasets", "torch", "decord"},
         ),
     ],
 )

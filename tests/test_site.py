@@ -23,7 +23,7 @@ TYPED = {
     "how to evaluate a new model": "add-and-evaluate-a-new-model",
     "compare two runs": "compare-two-runs",
     "significance between models": "read-p_adjusted-the-significance-of-a-difference-between-two-models",
-    "token usage and cost": "count-tokens-and-know-the-cost-before-i-pay",
+    "token usage and cost": "count-tokens-and-estimate-the-cost-before-a-run",
     "slurm multi node": "run-on-slurm-on-several-gpus-or-nodes",
     "evaluate existing predictions": "evaluate-existing-predictions-recorded-by-another-program",
     "add a custom task": "add-a-task-of-my-own-or-a-new-benchmark",

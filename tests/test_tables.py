@@ -68,6 +68,7 @@ def test_a_column_given_by_its_name_is_numeric_where_it_holds_no_text() -> None:
     assert [column.numeric for column in table.columns] == [False, True, True]
     assert to_markdown(table)[1] == "| --- | ---: | ---: |"
     assert to_latex(table).startswith("\\begin{tabular}{lrr}")
+    assert "\\caption{50 \\% of a\\_b \\& c}" in to_latex(table, "50 % of a_b & c")
 
 
 def test_files_for_programs_hold_numbers_as_they_are_and_people_see_them_rounded() -> None:

@@ -7,6 +7,7 @@ import logging
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -25,7 +26,7 @@ from barista_bench.cli.output import (
     warn,
     write_sections,
 )
-from barista_bench.core.guarding import faults_at_the_end
+from barista_bench.core.guarding import raise_faults
 from barista_bench.errors import BaristaError, BudgetError, ConfigError
 from barista_bench.files.text_out import LogFormatter, system_problem
 from barista_bench.runs.ask.config import CLUSTER_HELP
@@ -109,13 +110,19 @@ def split_names(*texts: str) -> tuple[str, ...]:
     return tuple(name.strip() for text in texts for name in text.split(",") if name.strip())
 
 
+@contextmanager
 def scored_runs(
     folders: list[Path], data: str | None, root: Path | None, option: list[str] | None
-) -> tuple[ScoredRun, ...]:
-    """The runs in the folders that a command is given, scored as its flags say."""
+) -> Iterator[tuple[ScoredRun, ...]]:
+    """The runs in the folders that a command is given, scored as its flags say.
+
+    Raises TaskError at the end of the `with` statement where the code of a task raised: all else is done by then.
+    """
     from barista_bench.api import load_results
 
-    return load_results(folders, data=data, root=root, options=parse_pairs(option or [])).runs
+    evaluation = load_results(folders, data=data, root=root, options=parse_pairs(option or []))
+    yield evaluation.runs
+    raise_faults(chain(evaluation.unscored.values(), *(run.task.faults for run in evaluation.runs)))
 
 
 def exit_on_failures(counts: AskCounts, noun: str, hint: str = "") -> None:
@@ -152,13 +159,12 @@ def run_command() -> None:
 
 @contextmanager
 def exit_on_error() -> Iterator[None]:
-    """Ends the command with one line for what went wrong, and exit code 1: at once, or at the end where a task raised.
+    """Ends the command with one line for what went wrong, and exit code 1.
 
     Where what may be spent is spent, nothing went wrong: the exit code is `EXIT_SPENT`.
     """
     try:
-        with faults_at_the_end():
-            yield
+        yield
     except BudgetError as error:
         warn(str(error))
         raise typer.Exit(EXIT_SPENT) from error

@@ -90,21 +90,34 @@ def mini(
 def import_graph(
     source: Annotated[Path, typer.Argument(help="Folder of the dataset, as its owners lay it out.")],
     out: Annotated[Path, typer.Option(help="Folder of the graphs. A second call goes on where one was broken off.")],
-    from_: Annotated[str, typer.Option("--from", help="Whose layout: pvsg, visor, or a reader of another package.")],
+    from_: Annotated[
+        str,
+        typer.Option("--from", help="Whose layout: pvsg, visor, table (see --map), or a reader of another package."),
+    ],
+    map: Annotated[
+        str | None,
+        typer.Option(
+            "--map",
+            help="With --from table: coco, coco_video, label_studio, labelme, supervisely, fiftyone, or a file that "
+            "says what your tables hold.",
+        ),
+    ] = None,
     domain: Annotated[
         Path | None, typer.Option(help="Domain file whose words predicates become. Coffee making by default.")
     ] = None,
     videos: Annotated[str, typer.Option(help="Ids of videos, with commas between; all by default.")] = "",
     progress: Progress = True,
 ) -> None:
-    """Make scene graphs of a public dataset that is one already; says what was taken, guessed and left out.
+    """Make scene graphs of a public dataset, or of annotations of another tool; says what was taken and lost.
 
     Then `validate`, `build` and `generate`, as for any release. What the dataset does not say is unknown, never "no".
     """
     from barista_bench.other_graphs.importing import import_graphs
 
     with exit_on_error():
-        report = import_graphs(from_, source, out, domain=domain, videos=split_names(videos), progress=progress)
+        report = import_graphs(
+            from_, source, out, domain=domain, videos=split_names(videos), map=map, progress=progress
+        )
     for line in report.lines():
         print_result(line)
     echo(f"wrote {out}")

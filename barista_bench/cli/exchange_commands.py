@@ -10,6 +10,7 @@ import typer
 from barista_bench.cli.app import PUBLISH, Data, Protocol, Root, app, exit_on_error, parsed_box_format, protocol_options
 from barista_bench.cli.flags import flag_command, named_flags
 from barista_bench.cli.output import echo, print_result, warn
+from barista_bench.core.guarding import raise_faults
 from barista_bench.errors import ConfigError
 from barista_bench.runs.ask.config import QUESTION_SETTINGS, RunConfig
 
@@ -89,6 +90,8 @@ def import_run(
         if names:
             warn(f"{len(names)} {complaint}, first: {names[0]}")
     echo(f"wrote {imported.folder}")
+    with exit_on_error():
+        raise_faults(imported.faults)
 
 
 @app.command(name="export-run", rich_help_panel=PUBLISH)

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from barista_bench.cli.app import LOOK, MAKE, Cluster, Progress, app, exit_on_error, parsed_box_format, split_names
+from barista_bench.cli.app import (
+    LOOK,
+    MAKE,
+    Cluster,
+    Progress,
+    app,
+    exit_on_error,
+    parsed_box_format,
+    scored_runs,
+    split_names,
+)
 from barista_bench.cli.output import echo, print_result, warn
+from barista_bench.core.guarding import raise_faults
 
 if TYPE_CHECKING:
     from barista_bench.generate.generator import FamilyReport
@@ -19,7 +31,9 @@ _SHOWN_REASONS = 3
 @app.command(rich_help_panel=MAKE)
 def generate(
     source: Annotated[Path, typer.Option(help="Scene graphs in the release layout: one folder a video.")],
-    out: Annotated[Path, typer.Option(help="New folder: a release of each family, and what each item rests on.")],
+    out: Annotated[
+        Path | None, typer.Option(help="New folder: a release of each family, and what each item rests on.")
+    ] = None,
     families: Annotated[
         str, typer.Option(help="Benchmarks whose questions to ask, with commas between.")
     ] = "vista,handyvqa,tog_bench,egocot",
@@ -44,6 +58,9 @@ def generate(
     strict: Annotated[
         bool, typer.Option(help="Fail, and write nothing, where one of the families finds nothing to ask.")
     ] = False,
+    dry_run: Annotated[
+        bool, typer.Option(help="Only say how much each family will give, and what would let it give more.")
+    ] = False,
     num_proc: Annotated[int, typer.Option(help="Processes.")] = 1,
     cluster: Cluster = None,
     progress: Progress = True,
@@ -52,9 +69,27 @@ def generate(
 
     Then `build --benchmark NAME --source OUT/NAME`, as for the benchmark's own release.
     """
+    from barista_bench.errors import ConfigError
+    from barista_bench.generate.forecast import forecast
     from barista_bench.generate.generator import generate as make, missing_lines, read_missing
 
     with exit_on_error():
+        if dry_run:
+            expected = forecast(
+                source,
+                split_names(families),
+                per_subtask=per_subtask,
+                seed=seed,
+                domain=domain,
+                ceiling=ceiling,
+                difficulty=difficulty,
+                num_proc=num_proc,
+                progress=progress,
+            )
+            echo(*expected.lines())
+            return
+        if out is None:
+            raise ConfigError("out: is not given. Remedy: name a new folder with --out, or give --dry-run")
         reports = make(
             source,
             out,
@@ -110,16 +145,16 @@ def audit(
     out: Annotated[Path, typer.Option(help="Page to write.")] = Path("audit.html"),
 ) -> None:
     """Look for what gives answers away: balance, places, alike choices, and guessers that see no video."""
-    from barista_bench.api import load_results
     from barista_bench.files.writing import write_whole
     from barista_bench.generate.audit import audit_sets, choice_sets, generated_sets
     from barista_bench.reporting.audit_page import AblatedRun, audit_page, name_guess, verdict
 
     with exit_on_error():
         audits = audit_sets(generated_sets(Path(data)) or choice_sets(data, benchmark, split))
-        results = [run.results for run in load_results(list(runs)).runs] if runs else []
-        ablated = [AblatedRun(r.dataset.task, r.model.label, r.figures[r.primary].mean) for r in results]
-        write_whole(out, audit_page(data, audits, ablated))
+        with scored_runs(runs, None, None, None) if runs else nullcontext(()) as scored:
+            results = [run.results for run in scored]
+            ablated = [AblatedRun(r.dataset.task, r.model.label, r.figures[r.primary].mean) for r in results]
+            write_whole(out, audit_page(data, audits, ablated))
     for row in audits:
         best = row.best
         print_result(
@@ -173,3 +208,5 @@ def export(
             root=root,
         )
     echo(*exported.notes, f"wrote {exported.folder}: {exported.rows} rows of {exported.videos} videos")
+    with exit_on_error():
+        raise_faults(exported.faults)

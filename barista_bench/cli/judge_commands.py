@@ -21,6 +21,7 @@ from barista_bench.cli.app import (
 )
 from barista_bench.cli.flags import flag_command, resolve_flags
 from barista_bench.cli.output import echo, print_result, warn
+from barista_bench.core.guarding import raise_faults
 from barista_bench.errors import ConfigError
 from barista_bench.files.text_out import decimal
 from barista_bench.generate.writing.config import QuestionConfig, RewordConfig
@@ -53,6 +54,8 @@ def judge(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve
     echo(f"{session.asked} verdicts given, {session.already_done} were given before; see {session.folder}")
     if config.judge == "lexical":
         warn("lexical counts shared words: a floor, and no number to publish")
+    with exit_on_error():
+        raise_faults(session.run.task.faults)
     exit_on_failures(session, "verdicts", " (a server that gives no log-probabilities wants --top-logprobs 0)")
 
 
@@ -87,17 +90,19 @@ def judges(
             if not (name and vendor):
                 raise ConfigError(f"--family: {pair!r} names no vendor. Remedy: write NAME=VENDOR")
             vendors[name] = vendor
-        runs = scored_runs(folders, data, root, option)
-        judged = [judged_run for run in runs for judged_run in all_judged(run)]
-        analysis = cross_judge(judged, vendors)
-        human_agreements = human_agreement(judged, read_ratings(human)) if human else []
-        text = as_markdown(analysis, human_agreements)
-        content = {**msgspec.to_builtins(analysis), "human": msgspec.to_builtins(human_agreements)}
-        with replacing_folder(out, JUDGES) as folder:
-            (folder / "judges.md").write_text(text, encoding="utf-8", errors="backslashreplace")
-            (folder / "judges.json").write_bytes(msgspec.json.format(msgspec.json.encode(content), indent=1) + b"\n")
-    print_result(*text.removesuffix("\n").split("\n"))
-    echo(f"wrote {out / 'judges.md'} and {out / 'judges.json'}")
+        with scored_runs(folders, data, root, option) as runs:
+            judged = [judged_run for run in runs for judged_run in all_judged(run)]
+            analysis = cross_judge(judged, vendors)
+            human_agreements = human_agreement(judged, read_ratings(human)) if human else []
+            text = as_markdown(analysis, human_agreements)
+            content = {**msgspec.to_builtins(analysis), "human": msgspec.to_builtins(human_agreements)}
+            with replacing_folder(out, JUDGES) as folder:
+                (folder / "judges.md").write_text(text, encoding="utf-8", errors="backslashreplace")
+                (folder / "judges.json").write_bytes(
+                    msgspec.json.format(msgspec.json.encode(content), indent=1) + b"\n"
+                )
+            print_result(*text.removesuffix("\n").split("\n"))
+            echo(f"wrote {out / 'judges.md'} and {out / 'judges.json'}")
 
 
 @flag_command(app, QuestionConfig, positional="run", hidden=_ABOUT_IMAGES, rich_help_panel=MAKE)

@@ -44,17 +44,19 @@ def report(
     """Write a self-contained HTML page, and Markdown that leads into it. Runs are read, never written."""
     from barista_bench.files.owned_folders import REPORT, check_target
     from barista_bench.reporting import write_report
+    from barista_bench.stats import run_labels
 
     with exit_on_error():
         check_target(out, REPORT)
-        scored = scored_runs(folders, data, root, option)
-        size = round(max_size * 1_000_000)
-        html, markdown = write_report(
-            scored, out, samples=samples, compare=compare, max_bytes=size, tables=tables, figures=figures
-        )
-        for run in scored:
-            echo(summary_line(run.results))
-        echo(f"wrote {html} and {markdown}")
+        with scored_runs(folders, data, root, option) as scored:
+            size = round(max_size * 1_000_000)
+            html, markdown = write_report(
+                scored, out, samples=samples, compare=compare, max_bytes=size, tables=tables, figures=figures
+            )
+            labels = run_labels(scored)
+            for run in scored:
+                echo(summary_line(run.results, labels[run.folder]))
+            echo(f"wrote {html} and {markdown}")
 
 
 @app.command(rich_help_panel=LOOK)
@@ -92,26 +94,28 @@ def compare(
     with exit_on_error():
         if csv is not None:
             check_place(csv)
-        runs = scored_runs(folders, data, root, option)
-        comparisons = compare_runs(runs, permutations=permutations)
-        if csv is not None:
-            write_whole(csv, to_csv(Table.of_frame("comparisons", comparison_table(comparisons))))
-        circumstances = differing_circumstances(runs)
-        labels = run_labels(runs)
-        costs = {f"{run.task.name}, {labels[run.folder]}": run.results.timing.costs for run in runs}
-        if json:
-            dumped = {run: {name: cost.model_dump() for name, cost in of_run.items()} for run, of_run in costs.items()}
-            compared = [asdict(item) for item in comparisons]
-            print_json({"comparisons": compared, "beside": circumstances, "costs": dumped})
-        for item in comparisons:
-            print_result(comparison_line(item))
-        for line in circumstances:
-            print_result(f"beside: {line}")
-        for name, run_costs in costs.items():
-            if run_costs:
-                print_result(f"costs: {name}: {costs_in_words(run_costs)}")
-        if csv is not None:
-            echo(f"wrote {csv}")
+        with scored_runs(folders, data, root, option) as runs:
+            comparisons = compare_runs(runs, permutations=permutations)
+            if csv is not None:
+                write_whole(csv, to_csv(Table.of_frame("comparisons", comparison_table(comparisons))))
+            circumstances = differing_circumstances(runs)
+            labels = run_labels(runs)
+            costs = {f"{run.task.name}, {labels[run.folder]}": run.results.timing.costs for run in runs}
+            if json:
+                dumped = {
+                    run: {name: cost.model_dump() for name, cost in of_run.items()} for run, of_run in costs.items()
+                }
+                compared = [asdict(item) for item in comparisons]
+                print_json({"comparisons": compared, "beside": circumstances, "costs": dumped})
+            for item in comparisons:
+                print_result(comparison_line(item))
+            for line in circumstances:
+                print_result(f"beside: {line}")
+            for name, run_costs in costs.items():
+                if run_costs:
+                    print_result(f"costs: {name}: {costs_in_words(run_costs)}")
+            if csv is not None:
+                echo(f"wrote {csv}")
 
 
 @app.command(rich_help_panel=LOOK)
@@ -121,8 +125,7 @@ def agreement(folders: Folders, data: Data = None, root: Root = None, option: Op
     from barista_bench.stats import answer_agreement
     from barista_bench.studio.study_figures import participant_text, studies_of, study_figures
 
-    with exit_on_error():
-        runs = scored_runs(folders, data, root, option)
+    with exit_on_error(), scored_runs(folders, data, root, option) as runs:
         participants = [figures for study in studies_of(folders) for figures in study_figures(study, runs)]
         for figures in participants:
             print_result(participant_text(figures))
@@ -150,12 +153,12 @@ def analyse(
 
     with exit_on_error():
         check_target(out, ANALYSIS)
-        runs = scored_runs(folders, data, root, option)
-        tables, left_out = analysis_tables(runs, permutations=permutations)
-        for path in write_tables(tables, out):
-            echo(f"wrote {path}")
-        for name, reason in left_out.items():
-            echo(f"no {name}: {reason}")
+        with scored_runs(folders, data, root, option) as runs:
+            tables, left_out = analysis_tables(runs, permutations=permutations)
+            for path in write_tables(tables, out):
+                echo(f"wrote {path}")
+            for name, reason in left_out.items():
+                echo(f"no {name}: {reason}")
 
 
 def comparison_line(item: Comparison) -> str:
@@ -191,7 +194,7 @@ def agreement_line(row: AnswerAgreement) -> str:
 
 @app.command(rich_help_panel=PUBLISH)
 def submit(
-    runs: Annotated[list[Path], typer.Argument(help="Scored run folders of one model, one a task.")],
+    runs: Annotated[list[Path], typer.Argument(help="Run folders of one model, one a task.")],
     model_repo: Annotated[str, typer.Option(help="Repository of the model on the Hub: org/model.")],
     dataset_repo: Annotated[str, typer.Option(help="Repository of the benchmark's dataset on the Hub.")],
     out: Annotated[Path, typer.Option(help="Folder for the files; nothing else may lie in it.")] = Path("submission"),

@@ -12,8 +12,8 @@ from barista_bench.benchmarks import parse_pairs
 from barista_bench.cli.app import LOOK, RUN, Data, Json, Options, Progress, Root, app, exit_on_error, exit_on_failures
 from barista_bench.cli.flags import flag_command, resolve_flags
 from barista_bench.cli.output import echo, print_json, print_result, warn
-from barista_bench.core.guarding import note_fault
-from barista_bench.errors import BudgetError, ConfigError
+from barista_bench.core.guarding import raise_faults
+from barista_bench.errors import BudgetError, ConfigError, TaskError
 from barista_bench.interchange.trackers import Tracker, log_results
 from barista_bench.runs.ask.config import RunConfig
 from barista_bench.runs.score.results import summary_line
@@ -106,6 +106,7 @@ def evaluate(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `reso
     from barista_bench.runs.ask.opening import open_tasks
     from barista_bench.runs.ask.runner import run_config
     from barista_bench.runs.score.scoring import score_tasks
+    from barista_bench.stats import run_labels
 
     with exit_on_error():
         config = resolve_flags(RunConfig, flags)
@@ -118,8 +119,9 @@ def evaluate(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `reso
         except BudgetError as spent:  # what was answered is scored, as incomplete
             budget_error = spent
         runs, unscored = score_tasks(opened_tasks, config.root)
+        labels = run_labels(runs)
         for scored in runs:
-            print_result(summary_line(scored.results))
+            print_result(summary_line(scored.results, labels[scored.folder]))
         for name, error in unscored.items():
             warn(f"not scored: {name}: {error}")
         if runs:
@@ -129,6 +131,12 @@ def evaluate(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `reso
             raise budget_error
         if session:
             _report_session(session)
+        raise_faults(
+            [
+                *(fault for scored in runs for fault in scored.task.faults),
+                *(str(error) for error in unscored.values() if isinstance(error, TaskError)),
+            ]
+        )
     if not runs:
         raise typer.Exit(1)
 
@@ -168,7 +176,7 @@ def score(
     from barista_bench.judging.scoring import ScoreJob, score_with_judges
     from barista_bench.runs.score.scoring import options_of_each
 
-    results = []
+    results, all_faults = [], list[str]()
     with exit_on_error():
         options = parse_pairs(option or [])
         if predictions is not None:
@@ -188,8 +196,7 @@ def score(
             for folder, run_options in zip(folders, options_of_each(folders, options), strict=True)
         ]
         for job, (scored, faults) in zip(jobs, map_in_processes(score_with_judges, jobs, num_proc), strict=True):
-            for fault in faults:
-                note_fault(fault)
+            all_faults += faults
             if scored is None:
                 continue
             print_result(summary_line(scored))
@@ -198,12 +205,13 @@ def score(
                 log_results(log_to, scored, job.folder)
         if json:
             print_json(results)
+        raise_faults(all_faults)
 
 
 @app.command(rich_help_panel=RUN)
 def compact(folder: Annotated[Path, typer.Argument(help="Run folder.")]) -> None:
     """Merge the logs of all processes of a run into one, without lines that a later one replaced."""
-    from barista_bench.runs.log.log_reader import compact as compact_logs
+    from barista_bench.runs.log_reader import compact as compact_logs
 
     with exit_on_error():
         compacted = compact_logs(folder)
@@ -216,7 +224,7 @@ def merge(
     out: Annotated[Path, typer.Option(help="Run folder to write.")],
 ) -> None:
     """Join the run folders that machines without a common disk have written of one run."""
-    from barista_bench.runs.log.log_reader import merge as merge_runs
+    from barista_bench.runs.log_reader import merge as merge_runs
 
     with exit_on_error():
         merged = merge_runs(folders, out)

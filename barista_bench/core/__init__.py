@@ -8,5 +8,6 @@ What is recorded     `example` (Example, Prediction, Status, typed columns), `fr
                      `failures` (how an answer is wrong), `training_videos` (what a model was trained on)
 Figures              `statistics` (each figure stated once), `resampling` (their intervals), `leaderboards` (names of
                      those on the Hub), `model_samples` (what tables of papers are made of)
-Machinery            `guarding` (calls of tasks), `plugins` (what packages register)
+Machinery            `guarding` (calls of tasks), `remembering` (values worked out once), `plugins` (what packages
+                     register)
 """

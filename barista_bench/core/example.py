@@ -13,9 +13,8 @@ import hashlib
 import json
 import math
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from functools import update_wrapper
 from itertools import pairwise
 from types import UnionType
 from typing import (
@@ -23,7 +22,6 @@ from typing import (
     Annotated,
     Any,
     ClassVar,
-    Concatenate,
     Literal,
     ParamSpec,
     Self,
@@ -74,7 +72,7 @@ class Example:
     metadata: Fields = field(default_factory=dict)
     evidence: Fields = field(default_factory=dict)
     cache: dict[object, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
-    """Values worked out of the example once (`per_example`); neither copied nor sent along."""
+    """Values worked out of the example once (`core/remembering.py`); neither copied nor sent along."""
 
     def __reduce__(self) -> tuple[type[Example], tuple[object, ...]]:
         return Example, tuple(getattr(self, each.name) for each in fields(self) if each.init)
@@ -137,23 +135,6 @@ def content_seed(*parts: str | int) -> int:
     """A 63-bit seed made from content, the same on every machine and in every order of work."""
     digest = hashlib.sha256(json.dumps(parts, ensure_ascii=False).encode()).digest()
     return int.from_bytes(digest[:8], "big") >> 1
-
-
-def per_example(make: Callable[Concatenate[Example, ArgsT], ValueT]) -> Callable[Concatenate[Example, ArgsT], ValueT]:
-    """Call a function of an example (and of hashable constants) once for each: many answers are compared with it.
-
-    What it gives is shared, and not to be changed.
-    """
-
-    def cached(example: Example, /, *args: ArgsT.args, **named: ArgsT.kwargs) -> ValueT:
-        key = (make, args, *named.items())
-        if key not in example.cache:
-            example.cache[key] = make(example, *args, **named)
-        value: ValueT = example.cache[key]
-        return value
-
-    update_wrapper(cached, make)
-    return cached
 
 
 Int64 = Annotated[int, msgspec.Meta(extra={"dtype": "int64"})]

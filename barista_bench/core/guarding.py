@@ -2,16 +2,15 @@
 
 `guarded` makes a `TaskError` of it, which names task, method and example. What is lost with it is for the caller to
 say: a request fails, a sample is counted as `task_error`, a set has no figures. Where it would end what is made for
-people out of many samples (a report, an analysis), `attempt` gives something else instead, and `faults_at_the_end`
-raises it when all is done.
+people out of many samples (a report, an analysis), `attempt` gives something else instead and adds the failure to the
+task's `faults`. A command raises these at its end (`raise_faults`).
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from typing import Final, Literal, TypeVar
 
 from barista_bench.core.example import Example
@@ -30,7 +29,6 @@ _REFUSING_METHODS: Final = frozenset(
     {"prompt", "images", "statistics", "reference_answer", "prior_answer", "centre_answer", "copied_answer"}
 )
 """Methods that may raise a BaristaError: something that the user gave or asked for cannot be used."""
-_NOTED_FAULTS: ContextVar[dict[str, None] | None] = ContextVar("faults", default=None)
 
 
 @contextmanager
@@ -61,60 +59,24 @@ def unit_of(task: Task, example: Example) -> str:
 def attempt(
     task: Task, method: Method, example: Example, call: Callable[[], ReturnT], otherwise: OtherT
 ) -> ReturnT | OtherT:
-    """The result of a method; `otherwise` where it raises, within `faults_at_the_end`.
-
-    Raises TaskError where the method raised, and nobody waits for the end.
-    """
+    """The result of a method; where it raises, `otherwise`, and a fault of the task."""
     try:
         with guarded(task, method, example):
             return call()
     except TaskError as error:
-        if _NOTED_FAULTS.get() is None:
-            raise
-        note_fault(str(error))
+        note_fault(task, str(error))
         return otherwise
 
 
-def note_fault(message: str) -> None:
-    """Log a failure whose cost is counted, or leave it to the `faults_at_the_end` around it."""
-    faults = _NOTED_FAULTS.get()
-    if faults is None:
+def note_fault(task: Task, message: str) -> None:
+    """Add a failure to the task's `faults`; the first one is logged."""
+    if not task.faults:
         log.error("%s", message)
-    else:
-        faults[message] = None
+    task.faults[message] = None
 
 
-@contextmanager
-def noted_faults() -> Iterator[Collection[str]]:
-    """Collect the failures of tasks within, for the caller to deal with."""
-    faults: dict[str, None] = {}
-    token = _NOTED_FAULTS.set(faults)
-    try:
-        yield faults
-    finally:
-        _NOTED_FAULTS.reset(token)
-
-
-@contextmanager
-def faults_at_the_end() -> Iterator[None]:
-    """Put off failures of tasks until everything within is done, and raise them as one. Inner ones join the outermost.
-
-    Raises TaskError where a method of a task raised. Names the first, and how many others there were.
-    """
-    if _NOTED_FAULTS.get() is not None:
-        yield
-        return
-    with noted_faults() as faults:
-        try:
-            yield
-        except BaseException:
-            if faults:
-                log.error("%s", _summary(faults))
-            raise
-    if faults:
-        raise TaskError(_summary(faults))
-
-
-def _summary(faults: Collection[str]) -> str:
-    first, *others = faults
-    return first + (f" (and {len(others)} more failures of tasks)" if others else "")
+def raise_faults(faults: Iterable[str]) -> None:
+    """Raise failures of tasks as one TaskError, which names the first and counts the others; nothing where none is."""
+    first, *others = dict.fromkeys(faults) or [""]
+    if first:
+        raise TaskError(first + (f" (and {len(others)} more failures of tasks)" if others else ""))

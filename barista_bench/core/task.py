@@ -268,6 +268,8 @@ class Task(Question, Scoring, Display):
             name: option.checked(name, values[name]) if name in values else option.default
             for name, option in self.options.items()
         }
+        self.faults: dict[str, None] = {}
+        """What its methods raised while all else went on, each message once (`core/guarding.py`)."""
 
     @property
     def protocol(self) -> str:

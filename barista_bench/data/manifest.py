@@ -42,16 +42,15 @@ _CARDS = "barista_bench.dataset_cards"
 _SIZES = {10**3: "n<1K", 10**4: "1K<n<10K", 10**5: "10K<n<100K", 10**6: "100K<n<1M", 10**7: "1M<n<10M"}
 _FRAMES_NOTE = {
     "frozen": """\
-`images` holds what the model sees, in order: frames as JPEG, overlays as PNG. `messages` asks about them: a chat as
-`apply_chat_template` of transformers takes it, whose parts `{"type": "image"}` are the places of the images, in order.
-It asks by the protocol of the set with the default options, and of a task that asks in several steps it is the first
-question. `answer` is the reference as a model would write it (of several steps, to the last question; null where it is
-hidden). Both write boxes as `box_format` says: `xyxy/1000` is `[x0, y0, x1, y1]`, integers from 0 to 1000 over the
-width or height of the image. `prompt_set` names the wording of `barista_bench`, which is not part
-of the SHA-256 below.""",
+`images` contains the images that a model sees, in order: frames as JPEG, overlays as PNG. `messages` is the prompt: a
+chat for `apply_chat_template` of transformers, whose parts `{"type": "image"}` mark the places of the images, in order.
+It follows the set's protocol with the default options; for a task with several steps it is the first question. `answer`
+is the reference as a model would write it (for several steps, to the last question; null if it is hidden). Both write
+boxes in the format of `box_format`: `xyxy/1000` is `[x0, y0, x1, y1]`, integers from 0 to 1000 over the width or height
+of the image. `prompt_set` names the prompts of `barista_bench`, which are not part of the SHA-256 below.""",
     "linked": """\
-`frames` holds `{video, indices}`, the video's path relative to the data root; after `barista_bench.register()`, or by
-`barista_bench.media.frames.link_frames`, it is frames that decode on access.""",
+`frames` contains `{video, indices}`, with the video's path relative to the data root. After `barista_bench.register()`,
+or with `barista_bench.media.frames.link_frames`, it contains frames that are decoded on access.""",
 }
 _TABLE_NOTES = {
     "graph_frames": "a frame of a video",
@@ -159,7 +158,7 @@ def write_card(folder: Path, built: BuiltDataset, infos: DatasetInfosDict, frame
         "|---" * 6 + "|",
     ]
     terms = msgspec.convert(source["terms"], Terms) if "terms" in source else None
-    credit = f" The annotations are those of [{terms.title}]({terms.homepage}). {terms.licence_note}" if terms else ""
+    credit = f" The annotations come from [{terms.title}]({terms.homepage}). {terms.licence_note}" if terms else ""
     card = _card(
         get_benchmark(built.benchmark),
         {config.name: tuple(config.rows) for config in built.configs},
@@ -197,7 +196,7 @@ def published_card(name: str) -> DatasetCard:
         "frozen",
         made=f"By `{command} --source {source}`, with the published parameters and protocol `release`. "
         "The card of a built folder counts its examples and names the commit and the hash of each set.",
-        provenance_table="\n".join(["| config | examples at the most | sampling |", "|---|---|---|", *rows]),
+        provenance_table="\n".join(["| config | maximum number of examples | sampling |", "|---|---|---|", *rows]),
     )
 
 
@@ -242,7 +241,7 @@ def _card(
     if examples is not None:
         header["size_categories"] = [next((name for limit, name in _SIZES.items() if examples < limit), "n>10M")]
         if frames == "frozen" and examples:
-            intro += f"\n\n![An example: what a model is shown, and the true boxes]({PICTURE})"
+            intro += f"\n\n![An example: the images that a model sees, and the true boxes]({PICTURE})"
     data = DatasetCardData(
         license=terms.licence if terms else benchmark.licence,
         **header,

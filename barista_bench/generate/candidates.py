@@ -26,8 +26,12 @@ ALIKE = 0.9
 DECIDED = "decided"
 """The reason in a tally for what can be asked."""
 DIVISIBLE = "parts of what it is about may be in several places"
+UNPROVED = "the graph does not prove the answer"
+TOO_FEW = "too few answers that the graph excludes"
 REPEATED = "asks about what another question asks about"
 """Reasons for not asking what is decided."""
+AGAIN = 3.0
+"""Seconds between two moments at the least of which a subtask asks the same."""
 NEAR_FRACTION = 3
 """Distractors of which one at the least is from the same moment or about the same thing."""
 Tally = Counter[tuple[str, str]]
@@ -81,6 +85,7 @@ class QuestionCandidate(msgspec.Struct, frozen=True, kw_only=True):
         answer: what the answer is, for the balance of the set; by default the text of the right ones.
         event: what happens that is asked about: of one event a subtask asks once. By default what is said of `objects`
             by the right answers.
+        second: of the video, that is asked about, where the same may be asked again `AGAIN` seconds before or after.
         extra: what the family writes beside, JSON values.
         wording: of `wordings.yaml`, `family/key`, with what fills its `slots`; empty for a text that stays as it is.
         form: the one of its forms that `question` has; empty for the plain one.
@@ -99,6 +104,7 @@ class QuestionCandidate(msgspec.Struct, frozen=True, kw_only=True):
     objects: tuple[str, ...] = ()
     answer: str = ""
     event: str = ""
+    second: float | None = None
     extra: Fields = {}
     wording: str = ""
     slots: Fields = {}
@@ -140,20 +146,22 @@ def decide(candidate: QuestionCandidate, scene: Scene, distractors_needed: int) 
         other; or why it cannot be asked.
     """
     nouns = [scene.things[name].noun for name in candidate.objects if name in scene.things]
-    if any(map(scene.domain.is_divisible, nouns)):
+    choices = [*candidate.right, *candidate.distractors]
+    is_of_touch = bool(choices) and all(choice.statement.is_of_touch for choice in choices)
+    if not is_of_touch and any(map(scene.domain.is_divisible, nouns)):
         return DIVISIBLE
     for statement in candidate.given:
         if statement.truth(scene) is not True:
             return f"{statement.unmet}, or its source does not say" if scene.coverage.is_partial else statement.unmet
     if any(choice.statement.truth(scene) is not True for choice in candidate.right):
-        return "the graph does not prove the answer"
+        return UNPROVED
     distractors: list[Choice] = []
     for choice in candidate.distractors:
         is_excluded = choice.statement.truth(scene) is False
         if is_excluded and not any(are_alike(choice.text, other.text) for other in (*candidate.right, *distractors)):
             distractors.append(choice)
     if len(distractors) < distractors_needed:
-        return "too few answers that the graph excludes"
+        return TOO_FEW
     return msgspec.structs.replace(candidate, distractors=tuple(distractors))
 
 
@@ -202,19 +210,25 @@ def by_video(items: Iterable[Item]) -> Iterator[tuple[str, list[Item]]]:
 
 
 def one_per_event(candidates: Iterable[QuestionCandidate], seed: int, tally: Tally) -> list[QuestionCandidate]:
-    """One candidate, by seed, of each event of a video, and of each fact; the others are counted as `REPEATED`."""
+    """Candidates of a video, by seed: one of each event and answer, and others of an event `AGAIN` seconds apart.
+
+    The others are counted as `REPEATED`.
+    """
     seeded = [(_seeded_key(candidate, seed), candidate) for candidate in candidates]
-    chosen: dict[int, QuestionCandidate] = {}
-    seen: set[tuple[object, ...]] = set()
+    kept: dict[int, QuestionCandidate] = {}
+    facts: set[tuple[object, ...]] = set()
+    seconds: dict[tuple[str, ...], list[float | None]] = defaultdict(list)
     for number in sorted(range(len(seeded)), key=lambda number: seeded[number][0]):
         candidate = seeded[number][1]
-        keys = {("event", *candidate.event_key), ("fact", *candidate.fact_key)}
-        if keys & seen:
-            tally.update({(candidate.subtask, DECIDED): -1, (candidate.subtask, REPEATED): 1})
+        others, second = seconds[candidate.event_key], candidate.second
+        is_apart = all(second is not None and other is not None and abs(second - other) >= AGAIN for other in others)
+        if is_apart and candidate.fact_key not in facts:
+            kept[number] = candidate
+            facts.add(candidate.fact_key)
+            others.append(second)
         else:
-            chosen[number] = candidate
-            seen |= keys
-    return [candidate for _, candidate in sorted(chosen.items())]
+            tally.update({(candidate.subtask, DECIDED): -1, (candidate.subtask, REPEATED): 1})
+    return [candidate for _, candidate in sorted(kept.items())]
 
 
 def thin(candidates: Iterable[QuestionCandidate], most: int, seed: int) -> list[QuestionCandidate]:

@@ -6,9 +6,9 @@ Frames count from 0; spans are [start, end).
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import pairwise
+from itertools import groupby, pairwise
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -17,6 +17,8 @@ import msgspec
 from barista_bench.benchmarks.egocot.cot import Cot
 from barista_bench.benchmarks.egocot.items import clock
 from barista_bench.generate.candidates import Choice, QuestionCandidate
+from barista_bench.generate.descriptions import Basis, is_told_apart, named
+from barista_bench.generate.egocot_statements import quarter_of
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import HandUse, NamedObject, ValueSpan, verb_of
 from barista_bench.generate.statements import AllOf, AnyOf, OnlyDuring, Seen, Statement, Touches, Unique
@@ -48,14 +50,15 @@ class EgocotWords(DomainRecord, frozen=True):
         """The name of an action or a step, with articles.
 
         >>> words = EgocotWords(verbs={"pick": "pick up"})
-        >>> words.phrase("Pick cup"), words.phrase("Clean up"), words.phrase("Add ingredient to bowl")
-        ('pick up the cup', 'clean up', 'add the ingredient to the bowl')
+        >>> words.phrase("Pick cup"), words.phrase("Pick up cup"), words.phrase("Add ingredient to bowl")
+        ('pick up the cup', 'pick up the cup', 'add the ingredient to the bowl')
         """
         verb, *words_after = name.lower().split()
-        text = [self.verbs.get(verb, verb)]
+        phrase = self.verbs.get(verb, verb)
+        text = [verb if words_after and phrase == f"{verb} {words_after[0]}" else phrase]
         for before, word in pairwise([verb, *words_after]):
-            begins_name = len(text) == 1 or before in _PREPOSITIONS
-            text += ["the", word] if begins_name and word not in (*_PREPOSITIONS, *_NO_NAMES) else [word]
+            begins_name = len(text) == 1 or before in (*_PREPOSITIONS, *_PARTICLES)
+            text += ["the", word] if begins_name and word not in (*_PREPOSITIONS, *_PARTICLES, *_ARTICLES) else [word]
         return " ".join(text)
 
 
@@ -84,7 +87,8 @@ class Moment(NamedTuple):
 
 
 _PREPOSITIONS = ("to", "into", "in", "on", "onto", "from", "with", "of")
-_NO_NAMES = ("up", "down", "off", "out", "away", "the", "a", "an")
+_PARTICLES = ("up", "down", "off", "out", "away")
+_ARTICLES = ("the", "a", "an")
 
 
 class ShownScene:
@@ -147,14 +151,20 @@ class ShownScene:
         others = [group[0] for group in dimension if span.value not in group and (not listed or {*group} & {*listed})]
         return [span._replace(value=v) for v in others if not by_value[v] or span.thing.category in by_value[v]]
 
-    def visible_things(self, things: Sequence[NamedObject], *frames: int) -> list[NamedObject]:
-        """Things, not stuff, that are well to be seen on all frames, by a name that fits nothing else there."""
+    def visible_things(
+        self, things: Sequence[NamedObject], *frames: int, barred: Collection[Basis] = ()
+    ) -> list[NamedObject]:
+        """Things, not stuff, that are well to be seen on all frames, by what fits nothing else there.
+
+        Args:
+            barred: what must not tell them apart.
+        """
         return [
-            thing
+            called
             for thing in things
             if not self.scene.domain.is_divisible(thing.noun)
             and all(self.scene.is_visible(thing.id, frame) for frame in frames)
-            and self.scene.is_unique(thing, frames)
+            and is_told_apart(self.scene, called := named(self.scene, thing, frames, barred), frames)
         ]
 
     def uses_at(self, *frames: int) -> list[HandUse]:
@@ -176,6 +186,11 @@ class ShownScene:
             if (frame := next(plainly_seen, None)) is not None:
                 first_seen[use] = frame
         return first_seen
+
+    def stay_of(self, object_id: str, frame: int) -> int:
+        """The number of the stretch of moments shown, up to a frame, for which an object has been in one quarter."""
+        quarters = [quarter_of(self.scene, object_id, shown) for shown in self.frames if shown <= frame]
+        return len(list(groupby(quarter for quarter in quarters if quarter is not None)))
 
     def moments_around(self, frame: int) -> tuple[int, int] | None:
         """The last moment shown before a frame, and the first from it on; None where there is no moment before."""
@@ -202,17 +217,25 @@ class ShownScene:
         *,
         answer: str = "",
         event: str = "",
+        second: float | None = None,
         given: Sequence[Statement] = (),
+        is_named: bool = True,
     ) -> QuestionCandidate:
         """A candidate about things that must be well to be seen, by names of their own, on all of the frames.
 
         Args:
             wording: subtask, and behind a space which wording of it, with what fills its `slots`.
             choices: may hold the right one.
-            event: as `QuestionCandidate` has it.
+            event: as `QuestionCandidate` has it; `second` likewise.
+            is_named: whether the texts name the things.
         """
         distinct_frames = tuple(dict.fromkeys(frames))
         seen_things = (Seen(thing.id, frame) for thing in things for frame in distinct_frames)
+        names = (Unique(thing.id, distinct_frames, thing.description) for thing in things if is_named)
+        if not event and any(thing.description for thing in things):  # one fact, whatever things are called
+            event = " ".join([right.text, *(thing.id for thing in things)])
+            for thing in things:
+                event = event.replace(thing.name, thing.plain_name or thing.name)
         return QuestionCandidate(
             subtask=wording.partition(" ")[0],
             video_id=self.scene.video_id,
@@ -221,12 +244,13 @@ class ShownScene:
             slots=dict(slots),
             right=(right,),
             distractors=tuple(choice for choice in choices if choice.text != right.text),
-            given=(*seen_things, *(Unique(thing.id, distinct_frames) for thing in things), *given),
+            given=(*seen_things, *names, *given),
             span=(0, self.scene.frame_count),
             frames=distinct_frames,
             objects=tuple(thing.id for thing in things),
             answer=answer,
             event=event,
+            second=second,
         )
 
 

@@ -17,6 +17,7 @@ import msgspec
 
 from barista_bench.core.example import content_seed
 from barista_bench.generate.candidates import Choice, QuestionCandidate
+from barista_bench.generate.descriptions import TOUCHES, is_told_apart, named
 from barista_bench.generate.egocot_moments import Moment, ShownScene, sentence, touch_text
 from barista_bench.generate.egocot_statements import (
     Across,
@@ -52,21 +53,23 @@ def active_object(view: ShownScene) -> Iterator[QuestionCandidate]:
     """AOG: what a hand is on."""
     for moment in view.moments():
         for use in view.uses_at(*moment.frames):
-            others = view.visible_things(view.by_use, *moment.frames)
-            things = _whole_things(view, view.unnamed_things(moment, [use.thing, *others]))
-            if use.thing not in things:
+            others = view.visible_things(view.by_use, *moment.frames, barred=TOUCHES)
+            thing = named(view.scene, use.thing, moment.frames, TOUCHES)
+            things = _whole_things(view, view.unnamed_things(moment, [thing, *others]))
+            if thing not in things:
                 continue
-            right = Choice(f"The {use.thing.name}.", moment.on_all(partial(Touches, use.side, use.thing.id)))
+            right = Choice(f"The {thing.name}.", moment.on_all(partial(Touches, use.side, use.thing.id)))
             choices = [Choice(f"The {t.name}.", moment.on_any(partial(Touches, use.side, t.id))) for t in things]
             slots = {**moment.slots, "side": use.side}
-            arguments = f"AOG{moment.wording}", slots, right, choices, moment.frames, [use.thing]
-            yield view.candidate(*arguments, given=moment.given)
+            arguments = f"AOG{moment.wording}", slots, right, choices, moment.frames, [thing]
+            event, second = f"{use.side} {thing.id}", moment.frames[0] / view.scene.fps
+            yield view.candidate(*arguments, given=moment.given, event=event, second=second)
 
 
 def _whole_things(view: ShownScene, things: Sequence[NamedObject]) -> list[NamedObject]:
     """Things of which none is a part of one before it, or has it as a part: these would be no two choices."""
     whole_things: list[NamedObject] = []
-    for thing in things:
+    for thing in dict.fromkeys(things):
         if not any(view.scene.is_part_of_other(thing.id, other.id) for other in whole_things):
             whole_things.append(thing)
     return whole_things
@@ -76,15 +79,42 @@ def hand_of_object(view: ShownScene) -> Iterator[QuestionCandidate]:
     """HOA: which hand is on which of two objects."""
     for moment in view.moments():
         for use in view.uses_at(*moment.frames):
-            for other in view.unnamed_things(moment, view.visible_things(view.used_things, *moment.frames)):
-                things = [use.thing, other]
+            thing = named(view.scene, use.thing, moment.frames, TOUCHES)
+            others = view.visible_things(view.used_things, *moment.frames, barred=TOUCHES)
+            for other in view.unnamed_things(moment, others):
+                things = [thing, other]
                 is_named = use.thing not in view.unnamed_things(moment, [use.thing])
                 if is_named or other == use.thing or view.scene.is_part_of_other(other.id, use.thing.id):
                     continue
-                right = _touch_choice(moment.on_all, use.side, use.thing)
+                right = _touch_choice(moment.on_all, use.side, thing)
                 choices = [_touch_choice(moment.on_any, side, thing) for side, thing in product(SIDES, things)]
                 arguments = f"HOA{moment.wording}", moment.slots, right, choices, moment.frames, things
-                yield view.candidate(*arguments, given=moment.given)
+                event, second = f"{use.side} {thing.id}", moment.frames[0] / view.scene.fps
+                yield view.candidate(*arguments, given=moment.given, event=event, second=second)
+    for frame in view.frames:
+        yield from _hands_of_objects(view, frame)
+
+
+def _hands_of_objects(view: ShownScene, frame: int) -> Iterator[QuestionCandidate]:
+    """Which hand is on which of two objects, where both hands are on something."""
+    by_side = [[use.thing for use in view.uses_at(frame) if use.side == side] for side in SIDES]
+    for left, right in product(*by_side):
+        others = view.visible_things(view.used_things, frame, barred=TOUCHES) if left == right else [right]
+        for second_thing in others:
+            things = [named(view.scene, thing, [frame], TOUCHES) for thing in (left, second_thing)]
+            if left == second_thing or view.scene.is_part_of_other(left.id, second_thing.id):
+                continue
+            choices = [_both_hands_choice(frame, *pair) for pair in product(things, repeat=2)]
+            right_choice = choices[0] if left == right else choices[1]
+            arguments = "HOA", {"time": view.time(frame)}, right_choice, choices, [frame], things
+            event = f"left {left.id} right {right.id}"
+            yield view.candidate(*arguments, event=event, second=frame / view.scene.fps)
+
+
+def _both_hands_choice(frame: int, left: NamedObject, right: NamedObject) -> Choice:
+    text = f"both hands are touching the {left.name}" if left == right else ""
+    text = text or f"{touch_text('left', left)}, and {touch_text('right', right)}"
+    return Choice(sentence(text), AllOf((Touches("left", left.id, frame), Touches("right", right.id, frame))))
 
 
 def _touch_choice(combine: Callable[[Callable[[int], Statement]], Statement], side: Side, thing: NamedObject) -> Choice:
@@ -94,13 +124,15 @@ def _touch_choice(combine: Callable[[Callable[[int], Statement]], Statement], si
 def state_in_use(view: ShownScene) -> Iterator[QuestionCandidate]:
     """MSP: the state of something that hands work with, and whether a hand is on it."""
     for frame in view.frames:
-        for thing, side in product(view.used_things, SIDES):
+        for used_thing, side in product(view.used_things, SIDES):
+            thing = named(view.scene, used_thing, [frame], TOUCHES)
             is_on = Touches(side, thing.id, frame).truth(view.scene) is True
             for current, other in _alternatives(view, thing, frame):
-                choice = partial(_state_choice, view, side, frame, current)
+                choice = partial(_state_choice, view, side, frame, current._replace(thing=thing))
                 slots = {"time": view.time(frame), "thing": thing.name, "side": side}
                 choices = [choice(value, touching) for value in (current.value, other) for touching in (True, False)]
-                yield view.candidate("MSP", slots, choice(current.value, is_on), choices, [frame], [thing])
+                arguments = "MSP", slots, choice(current.value, is_on), choices, [frame], [thing]
+                yield view.candidate(*arguments, second=frame / view.scene.fps)
 
 
 def _alternatives(view: ShownScene, thing: NamedObject, frame: int) -> Iterator[tuple[ValueSpan, str]]:
@@ -123,23 +155,28 @@ def when_it_changed(view: ShownScene) -> Iterator[QuestionCandidate]:
     """SR: until when something was in its former state."""
     for before, after in view.scene.changes:
         first, last = view.words.state(before.value), view.words.state(after.value)
-        slots = {"thing": before.thing.name, "before": first, "after": last}
         for row, number in view.intervals(after.start):
+            # No moment is named: a description must fit at all of them.
+            is_clear = view.scene.is_unique(before.thing, row[number])
+            thing = before.thing if is_clear else named(view.scene, before.thing, view.frames)
+            slots = {"thing": thing.name, "before": first, "after": last}
             change = before.thing.id, before.type, before.value, after.value
             choices = [Choice(view.interval_text(start, end), Changes(*change, start, end + 1)) for start, end in row]
-            arguments = "SR", slots, choices[number], choices, row[number], [before.thing]
+            arguments = "SR", slots, choices[number], choices, row[number], [thing]
             yield view.candidate(*arguments, answer=f"interval {number}", event=f"{after.thing.id} from {after.start}")
 
 
 def place_before(view: ShownScene) -> Iterator[QuestionCandidate]:
     """LVR: in which part of the frame something was that hands work with."""
-    for thing in view.used_things:
+    for used_thing in view.used_things:
         for frame in view.frames:
-            if quarter := quarter_of(view.scene, thing.id, frame):
+            if quarter := quarter_of(view.scene, used_thing.id, frame):
+                thing = named(view.scene, used_thing, [frame], {"side"})
                 slots = {"time": view.time(frame), "thing": thing.name}
                 right = quarter_choice(thing, frame, quarter)
                 choices = [quarter_choice(thing, frame, other) for other in QUARTERS]
-                yield view.candidate("LVR", slots, right, choices, [frame], [thing])
+                event = f"{thing.id} {view.stay_of(thing.id, frame)}"
+                yield view.candidate("LVR", slots, right, choices, [frame], [thing], event=event)
 
 
 def quarter_choice(thing: NamedObject, frame: int, quarter: tuple[Down, Across]) -> Choice:
@@ -150,9 +187,12 @@ def order_of_contacts(view: ShownScene) -> Iterator[QuestionCandidate]:
     """HOTR: in which order hands first got to three things."""
     for uses in combinations(view.first_uses, 3):
         frames = [view.first_uses[use] for use in uses]
-        things = [use.thing for use in uses]
-        pairs = combinations(things, 2)
-        if frames != sorted(set(frames)) or any(view.scene.is_part_of_other(a.id, b.id) for a, b in pairs):
+        things = [
+            use.thing if view.scene.is_unique(use.thing, [at]) else named(view.scene, use.thing, view.frames, TOUCHES)
+            for use, at in zip(uses, frames, strict=True)
+        ]
+        couples = combinations(things, 2)
+        if frames != sorted(set(frames)) or any(view.scene.is_part_of_other(a.id, b.id) for a, b in couples):
             continue
         things_by_name = sorted(things, key=lambda thing: thing.name)
         orders = [_order_choice(frames[-1], order) for order in permutations(things_by_name)]
@@ -163,7 +203,9 @@ def order_of_contacts(view: ShownScene) -> Iterator[QuestionCandidate]:
         slots, ids = {"names": f"{names[0]}, {names[1]} and {names[2]}"}, tuple(thing.id for thing in things)
         answer = " ".join(str(things_by_name.index(thing)) for thing in things)
         candidate = view.candidate("HOTR", slots, right, orders, frames, answer=answer)
-        unique = tuple(Unique(thing.id, (frame,)) for thing, frame in zip(things, frames, strict=True))
+        unique = tuple(
+            Unique(thing.id, (frame,), thing.description) for thing, frame in zip(things, frames, strict=True)
+        )
         yield msgspec.structs.replace(candidate, given=unique, objects=ids, event=" ".join(sorted(ids)))
 
 
@@ -186,15 +228,17 @@ def next_state(view: ShownScene) -> Iterator[QuestionCandidate]:
         for frame in view.frames:
             if moments is None or not since <= frame <= moments[0]:
                 continue
-            things = view.visible_things(view.by_use, frame, moments[1])
+            things = view.visible_things(view.by_use, frame, moments[1], barred={"action"})
+            called = {thing: thing.name for thing in things}
+            changed = named(view.scene, after.thing, (frame, moments[1]), {"action"})
             right, *choices = (
                 Choice(
-                    f"The {span.thing.name} is {view.words.state(span.value)}.",
+                    f"The {called.get(span.thing, changed.name)} is {view.words.state(span.value)}.",
                     NextState(span.thing.id, span.type, span.value, frame, moments[1]),
                 )
                 for span in (after, *(span for span in distinct_values if span.thing in things))
             )
-            arguments = "NSA", {"time": view.time(frame)}, right, choices, [frame, moments[1]], [after.thing]
+            arguments = "NSA", {"time": view.time(frame)}, right, choices, [frame, moments[1]], [changed]
             yield view.candidate(*arguments, event=f"{after.thing.id} from {after.start}")
         since = after.start
 
@@ -241,10 +285,16 @@ def cause_of_change(view: ShownScene) -> Iterator[QuestionCandidate]:
         if moments is None:
             continue
         choice = partial(_cause_choice, view, *moments)
-        choices = [choice(*other) for other in outcomes if view.scene.is_unique(other[2].thing, moments)]
+        thing = named(view.scene, after.thing, moments, {"action"})
+        choices = []
+        for other_name, first, last in outcomes:
+            other = named(view.scene, last.thing, moments, {"action"})
+            if is_told_apart(view.scene, other, moments):
+                choices.append(choice(other_name, first, last._replace(thing=other)))
         slots = {"start": view.time(moments[0]), "end": view.time(moments[1])}
         event = f"{after.thing.id} from {after.start}"
-        yield view.candidate("LCOI", slots, choice(name, before, after), choices, moments, [after.thing], event=event)
+        right = choice(name, before, after._replace(thing=thing))
+        yield view.candidate("LCOI", slots, right, choices, moments, [thing], event=event)
 
 
 def _cause_choice(view: ShownScene, start: int, end: int, name: str, before: ValueSpan, after: ValueSpan) -> Choice:
@@ -265,7 +315,8 @@ def progress(view: ShownScene) -> Iterator[QuestionCandidate]:
     for frame in view.frames:
         for name in dict.fromkeys(step.name for step in view.scene.steps if step.start <= frame < step.end):
             right, *choices = (Choice(sentence(view.phrase(n)), InStep(n, frame)) for n in (name, *names))
-            yield view.candidate("PR step", {"time": view.time(frame)}, right, choices, [frame])
+            arguments = "PR step", {"time": view.time(frame)}, right, choices, [frame]
+            yield view.candidate(*arguments, second=frame / view.scene.fps)
     for first, second in pairwise(view.scene.steps):
         slots = {"first": view.phrase(first.name), "second": view.phrase(second.name)}
         for row, number in view.intervals(second.start):
@@ -273,8 +324,8 @@ def progress(view: ShownScene) -> Iterator[QuestionCandidate]:
                 Choice(view.interval_text(start, end), AllOf((InStep(first.name, start), InStep(second.name, end))))
                 for start, end in row
             ]
-            arguments = "PR passage", slots, choices[number], choices, row[number]
-            yield view.candidate(*arguments, answer=f"interval {number}", event=f"step from {second.start}")
+            passage = "PR passage", slots, choices[number], choices, row[number]
+            yield view.candidate(*passage, answer=f"interval {number}", event=f"step from {second.start}")
 
 
 def hands_over_time(view: ShownScene) -> Iterator[QuestionCandidate]:
@@ -283,17 +334,20 @@ def hands_over_time(view: ShownScene) -> Iterator[QuestionCandidate]:
         if start == end:
             continue
         is_same = before.thing == after.thing
-        for other in view.visible_things(view.used_things, start, end) if is_same else [after.thing]:
-            things = [before.thing, other]
-            if other == before.thing or view.scene.is_part_of_other(other.id, before.thing.id):
+        first, last = (named(view.scene, use.thing, (start, end), TOUCHES) for use in (before, after))
+        for other in view.visible_things(view.used_things, start, end, barred=TOUCHES) if is_same else [last]:
+            things = [first, other]
+            if other == first or view.scene.is_part_of_other(other.id, before.thing.id):
                 continue
             choice = partial(_two_touches_choice, (start, before), (end, after))
             choices = [choice(*pair) for pair in product(things, repeat=2)]
             slots = {"first": view.time(start), "second": view.time(end), "side": before.side}
             wording = "HGC one" if before.side == after.side else "HGC two"
             slots |= {} if before.side == after.side else {"other": after.side}
-            right, answer = choice(before.thing, after.thing), "the same" if is_same else "another"
-            yield view.candidate(wording, slots, right, choices, [start, end], things, answer=answer)
+            right, answer = choice(first, last), "the same" if is_same else "another"
+            event = f"{before.side} {first.id} {after.side} {last.id}"
+            arguments = wording, slots, right, choices, [start, end], things
+            yield view.candidate(*arguments, answer=answer, event=event, second=start / view.scene.fps)
 
 
 def _two_touches_choice(
@@ -315,7 +369,9 @@ def tracked_object(view: ShownScene) -> Iterator[QuestionCandidate]:
                     slots = {"side": use.side, "role": view.time(role_frame), "time": view.time(frame)}
                     right, *choices = (quarter_choice(use.thing, frame, other) for other in (quarter, *QUARTERS))
                     given = [Touches(use.side, use.thing.id, role_frame)]
-                    yield view.candidate("GOT", slots, right, choices, [role_frame, frame], [use.thing], given=given)
+                    arguments = "GOT", slots, right, choices, [role_frame, frame], [use.thing]
+                    event = f"{use.side} {use.thing.id} {view.stay_of(use.thing.id, frame)}"
+                    yield view.candidate(*arguments, given=given, is_named=False, event=event)
 
 
 QUESTIONS: Mapping[str, Callable[[ShownScene], Iterator[QuestionCandidate]]] = {

@@ -7,18 +7,10 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal, TypeAlias
 
+from barista_bench.generate.nearby import excludes_action
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import ActionSpan, noun_of, overlapping, verb_of
-from barista_bench.generate.statements import (
-    Changes,
-    Does,
-    DoesNext,
-    HasValue,
-    Statement,
-    Touches,
-    Truth,
-    excludes_action,
-)
+from barista_bench.generate.statements import Changes, Does, DoesNext, HasValue, Statement, Touches, Truth
 from barista_bench.scene_graph import Layer
 from barista_bench.scene_graph.domain import Side
 
@@ -43,6 +35,8 @@ class InQuarter(Statement, frozen=True):
 
 class AwayFrom(Statement, frozen=True):
     """A hand is clearly not on an object: what excludes that it touches it is recorded. False: it touches it."""
+
+    is_of_touch: ClassVar[bool] = True
 
     side: Side
     object: str

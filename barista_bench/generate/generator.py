@@ -31,7 +31,7 @@ from barista_bench.generate.review import (
 )
 from barista_bench.generate.scene import Scene
 from barista_bench.scene_graph import SceneGraph
-from barista_bench.scene_graph.domain import load_domain
+from barista_bench.scene_graph.domain import Domain, load_domain
 from barista_bench.scene_graph.domain_draft import lacking_lines
 from barista_bench.scene_graph.graph_words import GraphWords, words_of
 from barista_bench.scene_graph.terms import TERMS_FILE, read_terms, terms_bytes
@@ -146,12 +146,7 @@ def generate(
         raise ConfigError(f"per_subtask: {per_subtask} is below 1. Remedy: ask for at least one item a subtask")
     graph, out = SceneGraph(source), Path(out)
     terms = read_terms(graph.root)
-    loaded_domain = load_domain(Path(domain) if domain else None)
-    families_by_name = {name: family_class(name)(loaded_domain) for name in families}
-    for family in families_by_name.values():
-        family.levels = parse_levels(difficulty)
-    if not families_by_name:
-        raise ConfigError("families: none is named. Remedy: name one at the least with --families")
+    loaded_domain, families_by_name = families_of(families, domain, difficulty)
     refuse_inside(out, graph.root)
     check_target(out)
     reviews = read_review(Path(review)) if review else {}
@@ -188,6 +183,18 @@ def generate(
             raise DataError(f"{graph.root}: {'; '.join(shortages)}. Remedy: {remedy}" + (f"\n{lines}" if lines else ""))
         write_whole(folder / REVIEW_FILE, review_bytes(rows))
     return reports
+
+
+def families_of(names: Sequence[str], domain: str | Path | None, difficulty: str) -> tuple[Domain, dict[str, Family]]:
+    """The domain of a file, coffee making's where it is None, and families of it that ask for levels of difficulty, by
+    name. Raises ConfigError where one is none, or none is named."""
+    loaded_domain = load_domain(Path(domain) if domain else None)
+    families_by_name = {name: family_class(name)(loaded_domain) for name in names}
+    for family in families_by_name.values():
+        family.levels = parse_levels(difficulty)
+    if not families_by_name:
+        raise ConfigError("families: none is named. Remedy: name one at the least with --families")
+    return loaded_domain, families_by_name
 
 
 def read_missing(folder: Path) -> Missing:

@@ -11,8 +11,9 @@ from msgspec import field
 
 from barista_bench.benchmarks.handyvqa.release import HALF_WINDOW_S
 from barista_bench.generate.candidates import Choice, QuestionCandidate
+from barista_bench.generate.descriptions import TOUCHES, WHOLE_VIDEO, Basis
+from barista_bench.generate.handyvqa_names import ClipNames
 from barista_bench.generate.handyvqa_statements import (
-    ClearlyNamed,
     ClipWindow,
     HandAction,
     HandAtWork,
@@ -68,6 +69,7 @@ class Questions:
     def __init__(self, scene: Scene, words: HandyvqaWords) -> None:
         self.scene = scene
         self.words = words
+        self.names = ClipNames(scene)
 
     # Action
 
@@ -78,6 +80,8 @@ class Questions:
         for action in scene.actions:
             verb, _, noun = scene.action_in_words(action.name).lower().partition(" ")
             doing = self.words.doing.get(verb, "")
+            first, _, rest = noun.partition(" ")
+            noun = rest if doing.endswith(f" {first}") else noun  # "Pick up cup"
             texts[action.name] = f"The person is {doing} the {noun}." if doing else ""
         for action in scene.actions:
             if halfway := clip_halfway(scene, (action.start + action.end) // 2):
@@ -106,7 +110,9 @@ class Questions:
             right = self._hands_choice(*hand_actions, clip, frame)
             distractors = [self._hands_choice(*pair, clip, frame) for pair in other_pairs]
             ids = tuple(dict.fromkeys(item for _, item in actions))
-            yield self._candidate("process", clip, right, distractors, self._clearly_named(ids, clip), ids)
+            yield self._candidate(
+                "process", clip, right, distractors, self.names.conditions(ids, clip, moment=frame), ids
+            )
 
     def _other_actions(self, clip: ClipWindow, frame: int) -> list[HandAction]:
         """Actions of hands at other times, the nearest first, on things whose names are clear in a clip."""
@@ -114,7 +120,7 @@ class Questions:
             (abs(start + end - 2 * frame), (value, use.thing.id))
             for use in self.scene.uses
             for value, start, end in use.contacts
-            if value in self.scene.domain.contacts and self._is_clear(use.thing.id, clip)
+            if value in self.scene.domain.contacts and self.names.is_clear(use.thing.id, clip, moment=frame)
         ]
         return list(dict.fromkeys(action for _, action in sorted(rows)))[:OTHER_ACTIONS]
 
@@ -152,7 +158,10 @@ class Questions:
 
     def _hands_choice(self, left: HandAction | None, right: HandAction | None, clip: ClipWindow, frame: int) -> Choice:
         contacts = self.scene.domain.contacts
-        words = [f"{contacts[row[0]].doing} the {self._name(row[1])}" if row else "free" for row in (left, right)]
+        words = [
+            f"{contacts[row[0]].doing} the {self.names.name(row[1], clip, moment=frame)}" if row else "free"
+            for row in (left, right)
+        ]
         text = f"The left hand is {words[0]}, and the right hand is {words[1]}."
         text = f"Both hands are {words[0]}." if left is not None and left == right else text
         return Choice(text, HandsDo(left, right, frame, clip.shown))
@@ -166,17 +175,17 @@ class Questions:
         parts = [part for part in scene.owners if part in scene.things and part not in wholes]
         for use in scene.uses:
             for clip, frame in self._clips_halfway([use]) if use.thing.id in parts else ():
-                others = [part for part in parts if part != use.thing.id and self._is_clear(part, clip)]
+                others = [part for part in parts if part != use.thing.id and self.names.is_clear(part, clip)]
                 right, *distractors = (
                     self._part_choice(part, use.side, clip, frame) for part in (use.thing.id, *others)
                 )
-                slots, given = {"side": use.side}, self._clearly_named((use.thing.id,), clip)
+                slots, given = {"side": use.side}, self.names.conditions((use.thing.id,), clip)
                 arguments = clip, right, distractors, given, (use.thing.id,)
                 yield self._candidate("parts", *arguments, slots=slots)
                 yield self._mask_candidate("rvos_parts", *arguments, [use], slots=slots)
 
     def _part_choice(self, part: str, side: Side, clip: ClipWindow, frame: int) -> Choice:
-        name = self._name(part)
+        name = self.names.name(part, clip)
         owners = [thing.name for thing in self.scene.things.values() if thing.id in self.scene.owners[part]]
         says_whole = " " in name or not owners  # a rinse button says whose it is, a knob does not
         text = f"The {name}." if says_whole else f"The {name} of the {owners[0]}."
@@ -193,16 +202,22 @@ class Questions:
             answers = [item for item in touched if not any(whole in touched for whole in scene.wholes.get(item, ()))]
             touched_with = {other for item in touched for other in self._touched_with(item, clip)}
             countable = [item for item, thing in scene.things.items() if not scene.domain.is_divisible(thing.noun)]
-            other_ids = [item for item in countable if item not in touched_with and self._is_clear(item, clip)]
+            other_ids = [item for item in countable if item not in touched_with and self.names.is_clear(item, clip)]
             right = tuple(self._object_choice(item, clip) for item in answers)
             nothing_else = NothingElseTouched(tuple(answers), clip.start, clip.stop, clip.shown)
             distractors = [self._object_choice(item, clip) for item in other_ids]
-            arguments = (clip, right, distractors, (*self._clearly_named(answers, clip), nothing_else), tuple(answers))
+            arguments = (
+                clip,
+                right,
+                distractors,
+                (*self.names.conditions(answers, clip), nothing_else),
+                tuple(answers),
+            )
             yield self._candidate("objects", *arguments)
             yield self._mask_candidate("rvos_objects", *arguments, uses)
 
     def _object_choice(self, item: str, clip: ClipWindow) -> Choice:
-        return Choice(self._name(item), TouchedInClip(item, clip.start, clip.stop, clip.shown))
+        return Choice(self.names.name(item, clip), TouchedInClip(item, clip.start, clip.stop, clip.shown))
 
     def _touched_with(self, item: str, clip: ClipWindow) -> Iterator[str]:
         """A thing, its parts and wholes, and what is in, on or at it in a clip: a touch of one may be said of both."""
@@ -256,7 +271,9 @@ class Questions:
                 sequence = recorded if recorded and len(recorded) <= LONGEST_SEQUENCE else (spans_of_thing[0].value,)
                 sequences = dict.fromkeys((sequence, *_other_sequences(words, sequence[0], usual_values)))
                 right, *distractors = (self._sequence_choice(thing, values, clip) for values in sequences)
-                given, slots = self._clearly_named((thing.id,), clip), {"name": thing.name}
+                barred: Sequence[Basis] = (*WHOLE_VIDEO, "action")
+                given = self.names.conditions((thing.id,), clip, barred)
+                slots = {"name": self.names.name(thing.id, clip, barred)}
                 candidate = self._candidate("state", clip, right, distractors, given, (thing.id,), slots=slots)
                 changes = [span.start for span in spans_of_thing if clip.start < span.start < clip.stop]
                 yield msgspec.structs.replace(candidate, event=f"{thing.id} {sequence} {changes}")
@@ -275,14 +292,16 @@ class Questions:
         used_things = {use.thing for use in scene.uses}
         for centre, thing in self._moves():
             clip = clip_around(scene, centre)
-            places = [placing for placing in self._places(thing) if self._is_clear(placing[1], clip)]
+            barred: Sequence[Basis] = (*WHOLE_VIDEO, *TOUCHES, "place")
+            places = [placing for placing in self._places(thing) if self.names.is_clear(placing[1], clip, barred)]
             for end, frame in (("start", clip.shown[0]), ("end", clip.shown[-1])) if places else ():
+                named_places = [(predicate, other, self.names.name(other, clip, barred)) for predicate, other in places]
                 choices = [
                     Choice(
-                        f"{scene.domain.places[predicate].words.capitalize()} the {self._name(other)}.",
+                        f"{scene.domain.places[predicate].words.capitalize()} the {name}.",
                         Placed(thing.id, predicate, other, frame),
                     )
-                    for predicate, other in places
+                    for predicate, other, name in named_places
                 ]
                 hands = [
                     Choice(f"In the {side} hand.", HandIsOn(side, thing.id, self.words.grip, frame, clip.shown))
@@ -293,9 +312,10 @@ class Questions:
                 choices += [] if in_both else hands
                 right = next((choice for choice in choices if choice.statement.truth(scene)), choices[-1])
                 distractors = [choice for choice in choices if choice is not right]
-                given = (*self._clearly_named((thing.id,), clip), Seen(thing.id, frame))
+                given = (*self.names.conditions((thing.id,), clip, barred, frame), Seen(thing.id, frame))
                 arguments = clip, right, distractors, given, (thing.id,)
-                yield self._candidate(f"location {end}", *arguments, slots={"name": thing.name})
+                name = self.names.name(thing.id, clip, barred, frame)
+                yield self._candidate(f"location {end}", *arguments, slots={"name": name})
 
     def _moves(self) -> list[tuple[int, NamedObject]]:
         """Centres of clips with a touch or a passing place of a thing halfway or at an end, or a change halfway."""
@@ -319,15 +339,6 @@ class Questions:
         return [pair for pair in pairs if pair[1] != thing.id and not self.scene.is_part_of_other(thing.id, pair[1])]
 
     # What all have in common
-
-    def _name(self, object_id: str) -> str:
-        return self.scene.things[object_id].name
-
-    def _is_clear(self, object_id: str, clip: ClipWindow) -> bool:
-        return self.scene.is_unique(self.scene.things[object_id], clip.shown)
-
-    def _clearly_named(self, ids: Iterable[str], clip: ClipWindow) -> tuple[Statement, ...]:
-        return tuple(ClearlyNamed(object_id, clip.shown) for object_id in ids)
 
     def _candidate(
         self,

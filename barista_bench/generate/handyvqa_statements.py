@@ -9,7 +9,7 @@ from typing import ClassVar, NamedTuple
 
 from barista_bench.benchmarks.handyvqa.choice_tasks import OptionsTask
 from barista_bench.benchmarks.handyvqa.release import HALF_WINDOW_S
-from barista_bench.generate import statements
+from barista_bench.generate import nearby, statements
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import SIDES, HandUse, noun_of, overlapping
 from barista_bench.media.frame_choice import evenly_spaced
@@ -94,6 +94,7 @@ class TouchedInClip(statements.Statement, frozen=True):
     four a second; and on every frame on which the object is in the picture, all hands there are apart from it.
     """
 
+    is_of_touch: ClassVar[bool] = True
     false_needs: ClassVar[tuple[Layer, ...]] = ("relations",)
 
     object: str
@@ -102,12 +103,12 @@ class TouchedInClip(statements.Statement, frozen=True):
     shown: tuple[int, ...]
 
     def recorded_truth(self, scene: Scene) -> statements.Truth:
-        if uses := statements.uses_near(scene, self.start, self.end, object_id=self.object):
+        if uses := nearby.uses_near(scene, self.start, self.end, object_id=self.object):
             is_clear = sum(scene.is_visible(self.object, frame) is True for frame in self.shown) >= 2
             return True if is_clear and any(_is_on(scene, use, frame) for use in uses for frame in self.shown) else None
         if not all(self._is_free(scene, frame) for frame in range(self.start, self.end)):
             return None
-        moments = statements.moments_of(scene, self.start, self.end)
+        moments = nearby.moments_of(scene, self.start, self.end)
         seen = [frame for frame in moments if scene.is_visible(self.object, frame)]
         return False if 2 * len(seen) >= len(moments) else None
 
@@ -134,7 +135,7 @@ class NothingElseTouched(statements.Statement, frozen=True):
     shown: tuple[int, ...]
 
     def recorded_truth(self, scene: Scene) -> statements.Truth:
-        touched = {use.thing.id for use in statements.uses_near(scene, self.start, self.end)}
+        touched = {use.thing.id for use in nearby.uses_near(scene, self.start, self.end)}
         related = {item for item in scene.things if any(scene.is_part_of_other(item, other) for other in self.objects)}
         others = [item for item in scene.things if item not in related | {*self.objects}]
         pairs = [{span.thing.id, span.other.id} for span in overlapping(scene.places, self.start, self.end)]
@@ -165,6 +166,8 @@ class HandIsOn(statements.Statement, frozen=True):
     hand may cover the object then, if it is well to be seen on two or more of the frames `shown`. False too where there
     is no contact near, the object is well to be seen, and the hand is out of the picture or apart from it."""
 
+    is_of_touch: ClassVar[bool] = True
+
     side: Side
     object: str
     contact: str | None
@@ -172,10 +175,10 @@ class HandIsOn(statements.Statement, frozen=True):
     shown: tuple[int, ...]
 
     def recorded_truth(self, scene: Scene) -> statements.Truth:
-        near_uses = statements.uses_near(scene, self.frame, self.frame + 1, side=self.side, object_id=self.object)
-        uses, hand = statements.lasting_spans(scene, near_uses, self.frame), scene.hand_id(self.side)
+        near_uses = nearby.uses_near(scene, self.frame, self.frame + 1, side=self.side, object_id=self.object)
+        uses, hand = nearby.lasting_spans(scene, near_uses, self.frame), scene.hand_id(self.side)
         values = {value for use in uses for value, start, end in use.contacts if start <= self.frame < end}
-        is_free = not near_uses and statements.is_known_to_touch(scene, self.side, self.frame)
+        is_free = not near_uses and nearby.is_known_to_touch(scene, self.side, self.frame)
         if is_free and hand is not None and _is_elsewhere(scene, self.object, hand, self.frame):
             return False
         if not values or not any(_is_on(scene, use, self.frame) for use in uses):
@@ -195,7 +198,7 @@ class Placed(statements.Located, frozen=True):
         located = super().recorded_truth(scene)
         if located is not None or scene.is_part_of_other(self.object, self.other):
             return located
-        is_joined = bool(statements.places_near(scene, self.object, self.other, self.frame))
+        is_joined = bool(nearby.places_near(scene, self.object, self.other, self.frame))
         is_joined = is_joined or not scene.coverage.covers_layer("relations", self.frame, self.frame + 1)
         return False if not is_joined and _is_elsewhere(scene, self.object, self.other, self.frame) else None
 
@@ -211,7 +214,7 @@ def _is_on(scene: Scene, use: HandUse, frame: int) -> bool:
     """Whether a contact of a use is recorded at a frame, its hand being well to be seen, and not apart from it."""
     is_recorded = any(start <= frame < end for _, start, end in use.contacts)
     is_seen = scene.is_hand_visible(use.side, frame) is True and scene.is_annotated(use.thing.id, frame)
-    return is_recorded and is_seen and not statements.is_seen_apart(scene, use.side, use.thing.id, frame)
+    return is_recorded and is_seen and not nearby.is_seen_apart(scene, use.side, use.thing.id, frame)
 
 
 class HandsDo(statements.Statement, frozen=True):
@@ -220,6 +223,8 @@ class HandsDo(statements.Statement, frozen=True):
     True of a hand without an action where it has no contact near the frame, and is out of the picture or apart from
     everything in it. False where what one of the hands is said to do is excluded.
     """
+
+    is_of_touch: ClassVar[bool] = True
 
     left: HandAction | None
     right: HandAction | None
@@ -232,10 +237,10 @@ class HandsDo(statements.Statement, frozen=True):
     def _holds(self, scene: Scene, side: Side, action: HandAction | None) -> statements.Truth:
         if action is not None:
             return HandIsOn(side, action[1], action[0], self.frame, self.shown).truth(scene)
-        if near := statements.uses_near(scene, self.frame, self.frame + 1, side=side):
+        if near := nearby.uses_near(scene, self.frame, self.frame + 1, side=side):
             return False if any(_is_on(scene, use, self.frame) for use in near) else None
         hand, visible = scene.hand_id(side), scene.is_hand_visible(side, self.frame)
-        if not statements.is_known_to_touch(scene, side, self.frame):
+        if not nearby.is_known_to_touch(scene, side, self.frame):
             return None
         if hand is None or visible is False:
             return True if visible is False else None
@@ -271,7 +276,7 @@ class StateSequence(statements.Statement, frozen=True):
             return True
         ends = relations[0][0], relations[-1][-1]
         is_never = any(all(relation == "exclusive" for relation in row) for row in relations)
-        if statements.goes_on(scene, self.values[-1], self.object, self.end - scene.margin, self.end):
+        if nearby.goes_on(scene, self.values[-1], self.object, self.end - scene.margin, self.end):
             return False if ends[0] == "exclusive" else None
         does_change = len(self.values) == 1 and "exclusive" in relations[0]
         return False if "exclusive" in ends or is_never or does_change else None

@@ -68,7 +68,8 @@ class UndecidedCandidates:
         if len(works) != 1 or "" in works:
             return
         annotation = candidate.video_id, works.pop()
-        self.frames[annotation] |= set(candidate.frames or candidate.span)
+        first, stop = candidate.span
+        self.frames[annotation] |= set(candidate.frames or (first, stop - 1))
         self.events[annotation].add((family, candidate.subtask, *candidate.event_key))
 
     def merge(self, other: UndecidedCandidates) -> None:
@@ -117,7 +118,10 @@ def _deciding_work(statement: Statement, scene: Scene) -> str:
     by_kind: dict[tuple[type[Statement], ...], str] = {
         (Touches, AwayFrom, HandIsOn): f"record any touch of the {side} hand that is missing",
         (HandsDo, TouchedInClip, TouchedDuring, Handled, BroughtAbout): "record any touch of the hands that is missing",
-        (Unique, Unmistakable): f"tell {name} from others of its name, by color or type",
+        (
+            Unique,
+            Unmistakable,
+        ): f"tell {name} from others of its name, by the hand or place that it is in, color or type",
         (HasValue, Changes, NextState, StateSequence): f"say in what state {name} is",
         (InStep,): "say which step of the work is under way",
         (Located,): f"say where {name} is",

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache, wraps
 from itertools import groupby, pairwise
+from math import ceil
 from operator import attrgetter, itemgetter
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -94,6 +95,12 @@ class Scene:
     def frames_in(self, seconds: float) -> int:
         """Seconds in whole frames, at least one."""
         return max(1, round(seconds * self.fps))
+
+    def frames_of_action(self, shown_fps: float) -> int:
+        """The fewest frames of a clip that shows an action: it is shown at `shown_fps`, and has no more pictures."""
+        lengths = self.domain.lengths
+        pictures = ceil(lengths.action_frames * max(1.0, self.fps / shown_fps))
+        return max(pictures, self.frames_in(lengths.action_min))
 
     @cached_property
     def margin(self) -> int:
@@ -190,6 +197,13 @@ class Scene:
         Where things of its category may be in view that are not annotated, it does not."""
         if not all(self.coverage.covers_category(thing.category, frame, frame + 1) for frame in frames):
             return False
+        namesakes = self.namesakes(thing.id)
+        return not any(object_id in self.boxes(frame) for frame in frames for object_id in namesakes)
+
+    @cached_by_scene
+    def namesakes(self, object_id: str) -> tuple[str, ...]:
+        """Ids of other objects that a thing's name could mean."""
+        thing = self.things[object_id]
         ids = [item.id for item in self.video.objects if item.id not in self.things and item.category == thing.name]
         for other in self.things.values():
             # Who says "lid" can mean the lid of the jar; who says "jar" cannot.
@@ -197,7 +211,7 @@ class Scene:
             could_be = name == thing.name or name.endswith(f" {thing.name}") or other.category.lower() == thing.name
             if could_be and other.id != thing.id:
                 ids.append(other.id)
-        return not any(object_id in self.boxes(frame) for frame in frames for object_id in ids)
+        return tuple(ids)
 
     @cached_property
     def wholes(self) -> dict[str, frozenset[str]]:

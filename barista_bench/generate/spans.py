@@ -10,9 +10,8 @@ from typing import NamedTuple, TypeAlias, TypeVar
 
 from barista_bench.scene_graph import SceneObject, VideoGraph
 from barista_bench.scene_graph.domain import Domain, Side
+from barista_bench.scene_graph.graph_words import KIND
 
-KIND = "type"
-"""Attribute type that says what kind of thing an object is."""
 COLOUR = "color"
 OF = " of the "
 """Stands before what a thing belongs to."""
@@ -24,9 +23,9 @@ Related = Mapping[str, Collection[str]]
 def names_of(video: VideoGraph, domain: Domain, wholes: Related, owners: Related) -> dict[SceneObject, str]:
     """Names of the objects that have one, hands apart, in lower case.
 
-    Before a name that several share stands a colour that it does not say already, and behind one that several share
-    even so what the thing belongs to. So it does behind a part's bare category: what is around may have such parts too
-    (a handle), annotated or not.
+    Before a name that several share stands a colour that it does not say already, unless all of these have it, and
+    behind one that several share even so what the thing belongs to. So it does behind a part's bare category: what is
+    around may have such parts too (a handle), annotated or not.
 
     Args:
         wholes: what objects are parts of.
@@ -42,9 +41,12 @@ def names_of(video: VideoGraph, domain: Domain, wholes: Related, owners: Related
         if name != "unknown" and domain.side(item.category) is None:
             plain_names[item] = name
     names = dict(plain_names)
+    colours_of: dict[str, set[str]] = {}
+    for item, name in plain_names.items():
+        colours_of.setdefault(name, set()).add(colours.get(item.id, "").lower())
     for item, name in _namesakes(plain_names):
         colour = colours.get(item.id, "").lower()
-        names[item] = name if colour in name else f"{colour} {name}"
+        names[item] = name if colour in name or len(colours_of[name]) == 1 else f"{colour} {name}"
     parts = [(item, name) for item, name in plain_names.items() if item.id in wholes and name == item.category.lower()]
     by_id = {item.id: name for item, name in names.items()}
     for item, name in (*_namesakes(names), *parts):
@@ -74,16 +76,36 @@ LabelledSpan: TypeAlias = tuple[str, int, int]
 
 
 class NamedObject(NamedTuple):
-    """An object as people call it: `name` is its category, what it is a kind of, or either with its colour."""
+    """An object as people call it: `name` is its category, what it is a kind of, or either with its colour.
+
+    Where that could mean another object too, `name` may be a description ("lemon in the left hand") of what then is its
+    `plain_name`. Whatever it is called, it is the same object.
+    """
 
     id: str
     name: str
     category: str
+    plain_name: str = ""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, NamedObject) and self.id == other.id
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(self.id)
 
     @property
     def noun(self) -> str:
-        """The name without what the thing belongs to: of "lid of the jar", "lid"."""
-        return self.name.partition(OF)[0]
+        """The name without what the thing belongs to, and without what else tells it from others: of "lid of the jar",
+        "lid"."""
+        return (self.plain_name or self.name).partition(OF)[0]
+
+    @property
+    def description(self) -> str:
+        """The name where it is a description; else empty."""
+        return self.name if self.plain_name else ""
 
 
 class HandUse(NamedTuple):

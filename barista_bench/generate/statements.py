@@ -15,8 +15,19 @@ from typing import ClassVar, TypeAlias
 
 import msgspec
 
-from barista_bench.generate.scene import Scene, cached_by_scene
-from barista_bench.generate.spans import ActionSpan, HandUse, PlaceSpan, SpanT, noun_of, overlapping, verb_of
+from barista_bench.generate.descriptions import is_told_apart
+from barista_bench.generate.nearby import (
+    excludes_action,
+    goes_on,
+    is_known_to_touch,
+    is_located,
+    is_seen_apart,
+    lasting_spans,
+    moments_of,
+    uses_near,
+)
+from barista_bench.generate.scene import Scene
+from barista_bench.generate.spans import ActionSpan
 from barista_bench.scene_graph import Layer
 from barista_bench.scene_graph.domain import Side, is_excluded
 
@@ -28,12 +39,14 @@ class Statement(msgspec.Struct, frozen=True, tag=True, tag_field="says"):
 
     `unmet` says to people why nothing can be asked that takes the statement for granted where it does not hold.
     `steps` are the things that must be seen and put together to tell it, of `AllOf` those of its parts.
+    `is_of_touch`: it says nothing but what hands touch, which can be told of stuff in several places too.
     `true_needs` and `false_needs` are sections of the graph that must leave nothing out for it to be true, or false:
     the proof rests on what they do not say.
     """
 
     unmet: ClassVar[str] = "what the question takes for granted is not proved"
     steps: ClassVar[int] = 1
+    is_of_touch: ClassVar[bool] = False
     true_needs: ClassVar[tuple[Layer, ...]] = ()
     false_needs: ClassVar[tuple[Layer, ...]] = ()
 
@@ -78,21 +91,29 @@ class Seen(Statement, frozen=True):
 
 
 class Unique(Statement, frozen=True):
-    """A thing's name fits nothing else on any of the frames. False: it does."""
+    """A thing's name, or where it is given a description of it, fits nothing else on any of the frames. False: it does,
+    or the graph does not show that it does not."""
 
     unmet: ClassVar[str] = "its name fits another thing in the picture too"
 
     object: str
     frames: tuple[int, ...]
+    description: str = ""
 
     def recorded_truth(self, scene: Scene) -> Truth:
-        return scene.is_unique(scene.things[self.object], self.frames)
+        thing = scene.things[self.object]
+        called = thing._replace(name=self.description, plain_name=thing.name) if self.description else thing
+        return is_told_apart(scene, called, self.frames)
 
 
 class AllOf(Statement, frozen=True):
     """Several statements at once. False: one of them is."""
 
     parts: tuple[Statement, ...]
+
+    @property
+    def is_of_touch(self) -> bool:  # type: ignore[override]
+        return all(part.is_of_touch for part in self.parts)
 
     def recorded_truth(self, scene: Scene) -> Truth:
         return all_of(part.truth(scene) for part in self.parts)
@@ -102,6 +123,10 @@ class AnyOf(Statement, frozen=True):
     """At least one of several statements. False: all of them are."""
 
     parts: tuple[Statement, ...]
+
+    @property
+    def is_of_touch(self) -> bool:  # type: ignore[override]
+        return all(part.is_of_touch for part in self.parts)
 
     def recorded_truth(self, scene: Scene) -> Truth:
         denied = all_of(None if (truth := part.truth(scene)) is None else not truth for part in self.parts)
@@ -130,6 +155,8 @@ class Touches(Statement, frozen=True):
     False: hand and object are well to be seen, apart from each other, and there is no contact around the frame; or the
     hand does what excludes `contact`.
     """
+
+    is_of_touch: ClassVar[bool] = True
 
     unmet: ClassVar[str] = "the hand is not plain to be seen on it"
 
@@ -164,6 +191,7 @@ class TouchedDuring(Statement, frozen=True):
     each of these moments every hand in the picture is apart from it.
     """
 
+    is_of_touch: ClassVar[bool] = True
     false_needs: ClassVar[tuple[Layer, ...]] = ("relations",)
 
     object: str
@@ -243,16 +271,7 @@ class Located(Statement, frozen=True):
     frame: int
 
     def recorded_truth(self, scene: Scene) -> Truth:
-        near_places = places_near(scene, self.object, self.other, self.frame)
-        places = lasting_spans(scene, near_places, self.frame)
-        if any((s.thing.id, s.predicate) == (self.object, self.predicate) for s in places):
-            return True
-        if is_excluded(scene.domain.places, self.predicate, {s.predicate for s in places if s.thing.id == self.object}):
-            return False
-        are_seen = all(scene.is_visible(item, self.frame) for item in (self.object, self.other))
-        is_joined = bool(near_places) or scene.is_part_of_other(self.object, self.other)
-        is_free = are_seen and not is_joined and scene.coverage.covers_layer("relations", self.frame, self.frame + 1)
-        return False if is_free and scene.are_apart(self.object, self.other, self.frame) else None
+        return is_located(scene, self.object, self.predicate, self.other, self.frame)
 
 
 class Does(Statement, frozen=True):
@@ -301,6 +320,7 @@ class DoesNext(Statement, frozen=True):
 class Precedes(Statement, frozen=True):
     """Hands first get to these objects in this order. False: two of them are clearly got to the other way round."""
 
+    is_of_touch: ClassVar[bool] = True
     steps: ClassVar[int] = 2
     true_needs: ClassVar[tuple[Layer, ...]] = ("relations",)
     false_needs: ClassVar[tuple[Layer, ...]] = ("relations",)
@@ -317,82 +337,3 @@ class Precedes(Statement, frozen=True):
         if all(gap > scene.margin for gap in gaps):
             return True
         return False if any(gap < -scene.margin for gap in gaps) else None
-
-
-def uses_near(
-    scene: Scene, start: int, end: int, *, side: Side | None = None, object_id: str | None = None
-) -> list[HandUse]:
-    """Uses by hands in [start, end) or within the domain's `margin` of it, by time; of one hand, to one object, where
-    these are given."""
-    near = overlapping(scene.uses, start - scene.margin, end + scene.margin)
-    return [use for use in near if side in (None, use.side) and object_id in (None, use.thing.id)]
-
-
-def is_seen_apart(scene: Scene, side: Side, object_id: str, frame: int) -> bool:
-    """Whether a hand and an object are clearly apart in the picture, whatever is recorded of them."""
-    hand = scene.hand_id(side)
-    return hand is not None and scene.are_apart(hand, object_id, frame)
-
-
-def is_known_to_touch(scene: Scene, side: Side, frame: int) -> bool:
-    """Whether all that a hand touches around a frame is recorded, as far as anything is annotated there."""
-    annotated = scene.coverage.annotated_frames(frame - scene.margin, frame + scene.margin + 1).tolist()
-    return all(scene.coverage.covers_hand(scene.hand_id(side), at, at + 1) for at in {frame, *annotated})
-
-
-def lasting_spans(scene: Scene, spans: Iterable[SpanT], frame: int) -> list[SpanT]:
-    """Spans that hold on a frame and the domain's `margin` around it, as far as the video is annotated there."""
-    near: list[int] = scene.coverage.annotated_frames(frame - scene.margin, frame + scene.margin + 1).tolist()
-    low, high = min(near, default=frame), max(near, default=frame)
-    return [span for span in spans if span.start <= low and high < span.end]
-
-
-def places_near(scene: Scene, first: str, second: str, frame: int) -> list[PlaceSpan]:
-    """Places recorded between two objects, either way round, at a frame or within the domain's `margin` of it."""
-    near = overlapping(scene.places, frame - scene.margin, frame + scene.margin + 1)
-    return [span for span in near if {span.thing.id, span.other.id} == {first, second}]
-
-
-def goes_on(scene: Scene, value: str, object_id: str, start: int, end: int) -> bool:
-    """Whether an activity or step in [start, end) does to a thing what goes on while it has a value, told by its verb.
-
-    True too where activities may be unrecorded.
-    """
-    noun, verbs = scene.things[object_id].noun, scene.domain.ongoing.get(value, ())
-    if verbs and not scene.coverage.covers_layer("activities", start, end):
-        return True
-    rows = overlapping((*scene.actions, *scene.steps), start, end)
-    return any(row.verb in verbs and scene.domain.same_noun(row.noun, noun) for row in rows)
-
-
-def moments_of(scene: Scene, start: int, end: int) -> range:
-    """Frames of [start, end), four a second; the same ones of a video whichever span they are in."""
-    step = scene.frames_in(0.25)
-    return range(-(-max(0, start) // step) * step, min(end, scene.frame_count), step)
-
-
-def excludes_action(scene: Scene, action: str, recorded: str, frame: int) -> bool:
-    """Whether an activity that is recorded at a frame excludes that another, `action`, describes what goes on there.
-
-    It does where their verbs do, or where one verb is said of two things, neither of which is the other's (a carton is
-    opened by its lid); not where the verb is a contact (`hold`) that some hand has then with something that the noun
-    could name: both go on.
-    """
-    verbs, nouns = (verb_of(action), verb_of(recorded)), (noun_of(action), noun_of(recorded))
-    is_contact = verbs[0] in {words.do for words in scene.domain.contacts.values()}
-    touched = [use.thing.noun for use in uses_near(scene, frame, frame + 1)] if is_contact else []
-    if any(scene.domain.same_noun(nouns[0], noun) for noun in touched):
-        return False
-    if verbs[0] == verbs[1]:
-        return not (scene.domain.same_noun(*nouns) or _belongs(scene, *nouns) or _belongs(scene, *reversed(nouns)))
-    return not scene.domain.same_verb(*verbs)
-
-
-@cached_by_scene
-def _belongs(scene: Scene, noun: str, owner: str) -> bool:
-    """Whether something that a noun could name is a part of, or belongs to, something that another could."""
-    nouns = {item: thing.noun for item, thing in scene.things.items()}
-    return any(
-        scene.domain.same_noun(noun, nouns[item]) and any(scene.domain.same_noun(owner, nouns[o]) for o in owners)
-        for item, owners in ((item, scene.owners.get(item, frozenset()) & nouns.keys()) for item in nouns)
-    )

@@ -24,6 +24,7 @@ from barista_bench.benchmarks.tog_bench.release import (
 )
 from barista_bench.core.boxes import xywh_to_xyxy
 from barista_bench.generate.candidates import Choice, Item, QuestionCandidate, by_video
+from barista_bench.generate.descriptions import BY_TOUCH, named
 from barista_bench.generate.family import Family, family_words, place_video
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import NamedObject
@@ -37,6 +38,7 @@ from barista_bench.generate.tog_bench_statements import (
     NotParts,
     Trackable,
     Unmistakable,
+    named_frames,
     serves,
     visible_spans,
     whole_seconds,
@@ -140,14 +142,21 @@ class ToGBenchFamily(Family):
     def _candidate(
         self, scene: Scene, template: str, things: Sequence[NamedObject], takes: Slots, evidence: Sequence[Statement]
     ) -> QuestionCandidate:
-        explicit = {letter: thing for letter, thing in zip(LETTERS, things, strict=False) if letter in template}
-        text = template
-        for letter, thing in explicit.items():
-            text = text.replace(letter, thing.name)
-        wording, slots = self._wording(text)
+        explicit = {
+            letter: named(scene, thing, named_frames(scene))
+            for letter, thing in zip(LETTERS, things, strict=False)
+            if letter in template
+        }
         singular = self.domain.singular
         handled_things = [thing for thing in things if not {thing.noun, thing.category.lower()} & {*singular}]
-        if any(self._is_like_another(thing, things, scene) for thing in handled_things):
+        # "That the person touches" says already that only such things count, and the other way round.
+        unsaid = [t for t in handled_things if not any(e == t and BY_TOUCH in e.description for e in explicit.values())]
+        is_said = any(self._is_like_another(thing, things, scene) for thing in unsaid)
+        text = template
+        for letter, thing in explicit.items():
+            text = text.replace(letter, thing.name.removesuffix(f" {BY_TOUCH}") if is_said else thing.name)
+        wording, slots = self._wording(text)
+        if is_said:
             slots["end"], handled_things = f" {self.words.handled}", list(things)
         kinds: list[Kind] = ["explicit" if letter in explicit else "implicit" for letter in LETTERS[: len(things)]]
         ids = tuple(thing.id for thing in things)
@@ -161,7 +170,7 @@ class ToGBenchFamily(Family):
             given=(
                 *evidence,
                 NotParts(ids),
-                *(Unmistakable(thing.id) for thing in explicit.values()),
+                *(Unmistakable(thing.id, thing.description) for thing in explicit.values()),
                 *(Handled(thing.id) for thing in handled_things),
                 *(Trackable(object_id) for object_id in ids),
             ),

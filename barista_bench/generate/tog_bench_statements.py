@@ -12,9 +12,9 @@ from typing import ClassVar
 import numpy as np
 
 from barista_bench.benchmarks.tog_bench.t_stvg import RATE
-from barista_bench.generate.scene import Scene
+from barista_bench.generate.scene import Scene, cached_by_scene
 from barista_bench.generate.spans import NamedObject
-from barista_bench.generate.statements import Statement, Truth
+from barista_bench.generate.statements import Statement, Truth, Unique
 from barista_bench.scene_graph import Layer
 
 
@@ -41,15 +41,15 @@ class NoneInView(Statement, frozen=True):
 
 
 class Unmistakable(Statement, frozen=True):
-    """An object's name means no other thing at any whole second or shown frame of the video."""
+    """An object's name, or where it is given a description of it, means no other thing at any of the `named_frames`."""
 
     unmet: ClassVar[str] = "its name could mean another thing in the video"
 
     object: str
+    description: str = ""
 
     def recorded_truth(self, scene: Scene) -> Truth:
-        frames = {frame for _, frame in whole_seconds(scene)} | set(shown_frames(scene))
-        return scene.is_unique(scene.things[self.object], sorted(frames))
+        return Unique(self.object, named_frames(scene), self.description).truth(scene)
 
 
 class Handled(Statement, frozen=True):
@@ -131,6 +131,12 @@ def shown_frames(scene: Scene) -> list[int]:
     """The frames that the benchmark's task shows."""
     step = scene.fps / RATE
     return [round(number * step) for number in range(int((scene.frame_count - 1) / step) + 1)]
+
+
+@cached_by_scene
+def named_frames(scene: Scene) -> tuple[int, ...]:
+    """Frames on which a name must be clear: every whole second, and every frame that is shown."""
+    return tuple(sorted({frame for _, frame in whole_seconds(scene)} | set(shown_frames(scene))))
 
 
 def whole_seconds(scene: Scene) -> Iterator[tuple[int, int]]:

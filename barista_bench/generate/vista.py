@@ -73,7 +73,7 @@ class VistaFamily(Family):
         return 1 if candidate.subtask in FOUNDATION else max(1, len(candidate.distractors))
 
     def candidates(self, scene: Scene) -> Iterator[QuestionCandidate]:
-        sequences = Sequences(scene)
+        sequences = Sequences(scene, self.words.fps)
         yield from foundation_candidates(scene, sequences.clips, self.words)
         for level in LEVELS:
             for base in sequences.runs(level):
@@ -84,7 +84,7 @@ class VistaFamily(Family):
     def decide_all(
         self, scene: Scene, tally: Tally, undecided: UndecidedCandidates | None = None
     ) -> Iterator[QuestionCandidate]:
-        for reason in Sequences(scene).refusals:
+        for reason in Sequences(scene, self.words.fps).refusals:
             for subtask in self.subtasks:
                 tally[subtask, f"an action: {reason}"] += 1
         yield from super().decide_all(scene, tally, undecided)

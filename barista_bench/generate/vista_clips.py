@@ -11,9 +11,10 @@ from itertools import chain, islice, pairwise, product, zip_longest
 from typing import NamedTuple, TypeAlias
 
 from barista_bench.generate.candidates import Choice, QuestionCandidate
+from barista_bench.generate.nearby import moments_of
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import NamedObject, noun_of, verb_of
-from barista_bench.generate.statements import Changes, Located, Seen, Statement, moments_of
+from barista_bench.generate.statements import Changes, Located, Seen, Statement
 from barista_bench.generate.vista_statements import (
     AloneInView,
     AsLeft,
@@ -42,6 +43,10 @@ PATHS_TRIED = 20_000
 """Clips that are tried, at the most, to find a set's sequences: in a long video there is no end."""
 SEQUENCES_TRIED = 500
 """Sequences out of which a set's are chosen, at the most."""
+TOO_SHORT, TOO_LONG = "it has less than", "it lasts more than"
+"""What reasons for not showing an action begin with."""
+LEAST_STATE_S = 0.5
+"""Seconds of a clip that shows a state, at the least."""
 
 
 _PARTICLES = ("", "up", "down", "on", "off", "in", "out", "away", "back", "over")
@@ -99,8 +104,9 @@ class ActionClip(NamedTuple):
 class Sequences:
     """Sequences that one video's actions can be joined to."""
 
-    def __init__(self, scene: Scene) -> None:
+    def __init__(self, scene: Scene, fps: float) -> None:
         self.scene = scene
+        self.fewest_frames = scene.frames_of_action(fps)
         self.clips: list[ActionClip] = []
         self.refusals: list[str] = []
         """The reason for each action that cannot be shown."""
@@ -111,10 +117,10 @@ class Sequences:
         for action in self.scene.actions:
             clip = ActionClip(action.name, max(action.start, end), action.end)
             seconds = (clip.end - clip.start) / self.scene.fps
-            if seconds < lengths.action_min:
-                reason = f"it lasts less than {lengths.action_min:g} s"
+            if clip.end - clip.start < self.fewest_frames:
+                reason = f"{TOO_SHORT} {self.fewest_frames} frames of its own"
             elif seconds > lengths.action_max:
-                reason = f"it lasts more than {lengths.action_max:g} s"
+                reason = f"{TOO_LONG} {lengths.action_max:g} s"
             elif HandsAtWork(clip.start, clip.end).truth(self.scene) is not True:
                 reason = HandsAtWork.unmet
             else:
@@ -286,7 +292,7 @@ def _state_candidates(scene: Scene, words: VistaWords) -> Iterator[QuestionCandi
         first, stop = span.start + scene.margin, span.end - scene.margin
         for start in range(first, stop, length):
             end = min(start + length, stop)
-            if end - start < scene.frames_in(scene.domain.lengths.action_min):
+            if end - start < scene.frames_in(LEAST_STATE_S):
                 continue
             sayings: list[Saying] = [
                 ({"thing": kind, "state": values[value]}, Changes(item, "state", value, value, start, end))

@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import ClassVar, TypeVar
 
+from barista_bench.generate.nearby import excludes_action, moments_of
 from barista_bench.generate.scene import Scene, cached_by_scene
 from barista_bench.generate.spans import NamedObject, overlapping, verb_of
-from barista_bench.generate.statements import Statement, Truth, excludes_action, moments_of
+from barista_bench.generate.statements import Statement, Truth
 from barista_bench.scene_graph import Layer
 
 ClipT = TypeVar("ClipT")

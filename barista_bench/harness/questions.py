@@ -25,9 +25,10 @@ from barista_bench.errors import ConfigError
 from barista_bench.models import Completion
 from barista_bench.runs.ask.answers import answer_fields, answer_status
 from barista_bench.runs.ask.config import QUESTION_SETTINGS, RunConfig, checked
-from barista_bench.runs.ask.opening import OpenedTask, open_questions
+from barista_bench.runs.ask.opening import open_questions
 from barista_bench.runs.log.inputs import digest
 from barista_bench.runs.log.sample_log import SampleRecord
+from barista_bench.runs.run_folder import OpenedTask
 from barista_bench.runs.score.samples import Counted, ScoredSample, counted_samples, read_sample
 from barista_bench.runs.score.scoring import shared_figures
 

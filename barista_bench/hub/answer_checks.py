@@ -29,8 +29,8 @@ from barista_bench.runs.log.inputs import (
     read_inputs,
     sample_keys,
 )
-from barista_bench.runs.log.log_reader import logged_steps, read_steps
 from barista_bench.runs.log.sample_log import SampleRecord, log_files
+from barista_bench.runs.log_reader import logged_steps, read_steps
 from barista_bench.runs.run_folder import CONFIG_FILE, RunDescription, read_run, run_description
 from barista_bench.runs.score.scoring import ScoredRun
 

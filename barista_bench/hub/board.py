@@ -8,7 +8,6 @@ that breaks a rule is listed with the reason, and never shown.
 from __future__ import annotations
 
 import os
-import statistics
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,11 +19,13 @@ from huggingface_hub.hf_api import RepoFile
 from pydantic import BaseModel, ConfigDict, RootModel, StringConstraints
 
 from barista_bench.core.leaderboards import RULES_FILE, TASKS, Tasks
+from barista_bench.core.ranking import mean_rank, ranks as shared_ranks
 from barista_bench.errors import DataError
 from barista_bench.files.text_out import one_line
 from barista_bench.hub import checks
 from barista_bench.judging.results import MEAN, JudgedResults, read_judged
-from barista_bench.runs.score.comparability import SHORT, Comparability, distinguishing_parts
+from barista_bench.runs.described import SHORT
+from barista_bench.runs.score.comparability import Comparability, distinguishing_parts
 from barista_bench.runs.score.costs import COST_NAMES
 from barista_bench.runs.score.results import Results, read_results
 from barista_bench.tables import Table, Value
@@ -88,6 +89,11 @@ class BoardEntry:
     @property
     def is_complete(self) -> bool:
         return self.coverage == 1
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Of the interval; of a value without one, the value."""
+        return self.value if self.low is None else self.low, self.value if self.high is None else self.high
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,17 +197,11 @@ def fetch_results(
 
 
 def ranks(entries: Sequence[BoardEntry]) -> list[int | None]:
-    """Return the rank of each entry among these: 1 + the number of entries that are better beyond both intervals.
+    """Return the rank of each entry among these, by `core.ranking`.
 
-    Entries whose intervals overlap share a rank, unless another entry lies between them. An entry without an interval
-    counts as its value; an incomplete entry has no rank.
+    An entry without an interval counts as its value; an incomplete entry has no rank.
     """
-    lows = [entry.value if entry.low is None else entry.low for entry in entries if entry.is_complete]
-    highs = [entry.value if entry.high is None else entry.high for entry in entries]
-    return [
-        1 + sum(low > high for low in lows) if entry.is_complete else None
-        for entry, high in zip(entries, highs, strict=True)
-    ]
+    return shared_ranks([entry.ends if entry.is_complete else None for entry in entries])
 
 
 def tables(board: Board) -> list[Table]:
@@ -235,8 +235,7 @@ def overview(board: Board) -> Table:
             cells[entry.model][name] = (entry, rank)
     lines = []
     for model, row in cells.items():
-        model_ranks = [rank for _, rank in row.values() if rank is not None]
-        mean = round(statistics.fmean(model_ranks), 2) if len(model_ranks) == len(largest_groups) else None
+        mean = mean_rank([row[name][1] if name in row else None for name in largest_groups])
         lines.append((model, mean, *(_cell(*row[name]) if name in row else "" for name in largest_groups)))
     lines.sort(key=lambda line: (line[1] is None, line[1] or 0.0, str(line[0])))
     head = ("model", "mean rank", *(f"{name} ({group[0].record.wording})" for name, group in largest_groups.items()))

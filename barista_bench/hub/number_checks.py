@@ -10,10 +10,10 @@ from typing import Final
 from barista_bench.core.status import Status
 from barista_bench.errors import DataError
 from barista_bench.judging.results import MEAN, CategoryFigures, JudgedResults
+from barista_bench.runs.described import MAX_RUNS
 from barista_bench.runs.score.costs import COST_NAMES, Cost
 from barista_bench.runs.score.results import Figure, Results
 
-MAX_RUNS: Final = 1000
 _ROUNDING: Final = 1e-6
 _READABLE: Final = (Status.OK, Status.TRUNCATED, Status.TRUNCATED_THINKING)
 """Statuses of samples whose answer may have been read."""

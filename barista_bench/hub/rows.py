@@ -101,10 +101,11 @@ def read_row(
     dataset: str | Path | None = None,
     adapter: str | None = None,
 ) -> SubmissionRow:
-    """Read a scored run folder as a row. Writes nothing.
+    """Read a run folder as a row, and score its log again. Writes nothing.
 
     Args:
-        folder: with `run.json`, the log and `results.json`, which must equal the log's results to the last digit.
+        folder: with `run.json`, the log and, if the run is scored, `results.json`, which must equal the log's results
+            to the last digit.
         judge: name of the judge whose scores count, if a run has several.
         data: present place of the dataset that was run, if it has moved.
         root: present place of the videos of a linked set, if they have moved.
@@ -116,11 +117,12 @@ def read_row(
         DataError, ConfigError: a file is missing or broken, or any of log, scores, settings and dataset disagree.
     """
     path = folder / RESULTS_FILE
-    stored = read_results(path)
+    stored = read_results(path) if path.exists() else None
     run = read_scored(folder, data=data if dataset is None else dataset, root=root, options={})
     check_answers(run, published=dataset)
-    refuse_difference(stored, run.results, path)
-    refuse_other_scores(folder / SCORES_FILE, score_lines(run.samples))
+    if stored is not None:
+        refuse_difference(stored, run.results, path)
+        refuse_other_scores(folder / SCORES_FILE, score_lines(run.samples))
     if adapter is not None:
         check_adapter(run, adapter)
     judged = None

@@ -17,9 +17,10 @@ from barista_bench.files.text_out import shared_name
 from barista_bench.hub import checks
 from barista_bench.hub.rows import SubmissionRow, read_row
 from barista_bench.judging.results import JudgedResults
+from barista_bench.runs.described import ModelInfo
 from barista_bench.runs.run_folder import JUDGES
 from barista_bench.runs.score.costs import Cost
-from barista_bench.runs.score.results import RESULTS_FILE, ModelInfo, Results, public_settings
+from barista_bench.runs.score.results import RESULTS_FILE, Results, public_settings
 
 IndexResult: TypeAlias = Mapping[str, Any]
 """One result as model-index metadata, as `huggingface_hub.model_index_to_eval_results` reads it."""
@@ -112,7 +113,7 @@ def make_submission(
     """Compute a model's results again from its runs, and check that they may be published together.
 
     Args:
-        folders: scored run folders; their results must match their logs. Nothing is written there.
+        folders: run folders; results in them must match their logs. Nothing is written there.
         target: fields of `SubmissionTarget`.
         judge, data, root, dataset, adapter: see `read_row`.
         allow_incomplete: take runs with samples or verdicts missing, and runs under a limit; the notes say so.

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple, get_args
 import numpy as np
 from PIL import Image
 
+from barista_bench.core.guarding import raise_faults
 from barista_bench.core.task import Overlay, OverlayKind
 from barista_bench.errors import BaristaError, DataError
 from barista_bench.files.owned_folders import check_target, replacing_folder
@@ -56,6 +57,7 @@ def write_fiftyone(
     Raises:
         ConfigError: `out` is taken.
         DataError: the folder is not a run that can be scored, or none of its images can be decoded.
+        TaskError: the code of the task raised on a sample; all else is written.
     """
     out = Path(out).absolute()
     check_target(out)
@@ -68,6 +70,7 @@ def write_fiftyone(
             raise DataError(f"{run}: no image of its examples can be decoded. Remedy: name the videos with --root")
         (folder / "samples.json").write_text(json.dumps({"samples": samples}))
         (folder / "metadata.json").write_text(json.dumps(_metadata(scored)))
+    raise_faults(scored.task.faults)
     return FiftyOneCounts(len(samples), len(left_out))
 
 

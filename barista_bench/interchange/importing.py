@@ -75,6 +75,7 @@ class ImportedRun:
         new_failures: samples that only the release could read.
         other_results: samples whose `task_result` differs from our result for the same answer.
         other_figures: keys of `metrics.json` that differ from our scores of the same records.
+        faults: errors that the task's parser raised; for these samples the release's result stays.
     """
 
     folder: Path
@@ -87,6 +88,7 @@ class ImportedRun:
     new_failures: tuple[str, ...]
     other_results: tuple[str, ...]
     other_figures: tuple[str, ...]
+    faults: tuple[str, ...]
 
 
 def import_run(
@@ -212,6 +214,7 @@ class _Importer:
             new_failures=tuple(self.new_failures),
             other_results=tuple(results),
             other_figures=tuple(sorted(figures - RUNNER_METRICS)),
+            faults=tuple(self.task.faults),
         )
 
     def _description(self, fingerprints: set[str], out: Path, root: str | Path | None) -> RunDescription:

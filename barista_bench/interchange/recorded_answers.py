@@ -21,7 +21,8 @@ from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.owned_folders import check_place, check_target, replacing_folder
 from barista_bench.models import Completion, Failure, GenerationConfig, ModelIdentity
 from barista_bench.runs.ask.answers import answer_status
-from barista_bench.runs.ask.config import MAX_RUNS, Shard
+from barista_bench.runs.ask.config import Shard
+from barista_bench.runs.described import MAX_RUNS
 from barista_bench.runs.log.inputs import digest, sample_keys
 from barista_bench.runs.log.sample_log import SampleLog, SampleRecord
 from barista_bench.runs.run_folder import OWN_EXAMPLES, RunDescription, data_location, run_description, write_run

@@ -8,10 +8,9 @@ the metric's (`metrics/judge_score/agreement.py`).
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
-from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
@@ -21,6 +20,8 @@ from barista_bench.judging.judged_run import JudgedRun, raw_scores
 from barista_bench.judging.results import MEAN, JudgedResults
 from barista_bench.metrics.judge_score.agreement import calibration_shift, judge_agreement, kendall_tau_b
 from barista_bench.runs.score.comparability import differences
+from barista_bench.runs.score.labels import run_labels
+from barista_bench.runs.score.scoring import ScoredRun
 
 MetricScores = Mapping[str, Mapping[str, float]]
 """Judge -> model -> score from 0 to 1."""
@@ -240,7 +241,8 @@ def label_runs(judged_runs: Sequence[JudgedRun]) -> list[LabelledJudgedRun]:
     Raises ConfigError where two are of the same task, judge and model, as when a run is given twice.
     """
     by_name: dict[tuple[str, str, str], LabelledJudgedRun] = {}
-    for label in map(LabelledJudgedRun, judged_runs, judge_labels(judged_runs), model_labels(judged_runs)):
+    models = model_labels([judged_run.run for judged_run in judged_runs])
+    for label in map(LabelledJudgedRun, judged_runs, judge_labels(judged_runs), models):
         first = by_name.setdefault((label.task, label.judge, label.model), label)
         if first is not label:
             raise ConfigError(
@@ -262,33 +264,11 @@ def judge_labels(judged_runs: Sequence[JudgedRun]) -> list[str]:
     ]
 
 
-def model_labels(judged_runs: Sequence[JudgedRun]) -> list[str]:
-    """Models' names; runs of one model on one task are told apart by their folder's name, then by number.
-
-    Numbers count the folders' resolved paths in sorted order, so that the order of `judged_runs` does not matter.
-    """
-    runs = [(each.results.dataset.task, each.run.folder, each.run.results.model.label) for each in judged_runs]
-    return labels_of_runs(runs)
-
-
-def labels_of_runs(runs: Sequence[tuple[str, Path, str]]) -> list[str]:
-    """The labels that `model_labels` gives, of runs as (task, run folder, model)."""
-    names: dict[str, dict[Path, str]] = defaultdict(dict)
-    for task, folder, model in runs:
-        names[task][folder.resolve()] = model
-    labels = {task: _distinct_labels(of_task) for task, of_task in names.items()}
-    return [labels[task][folder.resolve()] for task, folder, _ in runs]
-
-
-def _distinct_labels(names: Mapping[Path, str]) -> dict[Path, str]:
-    counts = Counter(names.values())
-    with_folders = {path: f"{name} ({path.name})" if counts[name] > 1 else name for path, name in sorted(names.items())}
-    counts, numbers = Counter(with_folders.values()), Counter[str]()
-    labels = {}
-    for path, name in with_folders.items():
-        numbers[name] += 1
-        labels[path] = f"{name} ({numbers[name]})" if counts[name] > 1 else name
-    return labels
+def model_labels(runs: Sequence[ScoredRun]) -> list[str]:
+    """The label of each run as `run_labels` has it. Neither the order of the runs nor a link to a folder changes it."""
+    by_folder = {run.folder.resolve(): run for run in runs}
+    labels = run_labels([by_folder[folder] for folder in sorted(by_folder)])
+    return [labels[by_folder[run.folder.resolve()].folder] for run in runs]
 
 
 def _vendors(labels: Sequence[LabelledJudgedRun], vendors_set: Mapping[str, str]) -> dict[str, str]:

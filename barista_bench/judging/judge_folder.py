@@ -23,9 +23,9 @@ from barista_bench.judging.answers import REASONING, form_id
 from barista_bench.judging.verdicts import GEVAL_FORM, REASONING_FORM, ReplyForm
 from barista_bench.models import GenerationConfig
 from barista_bench.runs.ask.replies import draw_keys
+from barista_bench.runs.described import Prices
 from barista_bench.runs.log.inputs import digest
 from barista_bench.runs.run_folder import JUDGE_FILE
-from barista_bench.runs.score.costs import Prices
 
 VERDICTS_FILE = "verdicts.jsonl"
 

@@ -8,9 +8,10 @@ from typing import Literal
 from pydantic import Field, JsonValue, computed_field
 
 from barista_bench.files.reading import Amount, Count, Line, Strict, read_model
+from barista_bench.runs.described import Wording
 from barista_bench.runs.score.comparability import Comparability, JudgeRecord
 from barista_bench.runs.score.costs import Cost
-from barista_bench.runs.score.results import DatasetInfo, Figure, RecordedFigures, Wording
+from barista_bench.runs.score.results import DatasetInfo, Figure, RecordedFigures
 
 MEAN = "mean"
 """Name of the figure over all criteria; each criterion's own figure has its name."""

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from barista_bench.core.example import Status
-from barista_bench.core.guarding import note_fault, noted_faults
+from barista_bench.core.guarding import note_fault
 from barista_bench.errors import TaskError
 from barista_bench.judging.answers import REASONING, AnsweredRun, RunAnswers
 from barista_bench.judging.judge_folder import VERDICTS_FILE, JudgeDescription, read_judge, verdict_keys
@@ -59,16 +59,16 @@ def score_with_judges(job: ScoreJob) -> tuple[Results | None, tuple[str, ...]]:
 
     The results are None where the task cannot score them; beside them come the failures of tasks.
     """
-    results = None
-    with noted_faults() as faults:
+    try:
+        scored = score(job.folder, data=job.data, root=job.root, options=job.options)
+    except TaskError as error:  # it costs no other run its score
+        return None, (str(error),)
+    for judge in [] if job.options else judge_folders(job.folder):
         try:
-            scored = score(job.folder, data=job.data, root=job.root, options=job.options)
-            results = scored.results
-            for judge in [] if job.options else judge_folders(job.folder):
-                score_judged(scored, judge)
-        except TaskError as error:  # it costs no other run its score
-            note_fault(str(error))
-    return results, tuple(faults)
+            score_judged(scored, judge)
+        except TaskError as error:
+            note_fault(scored.task, str(error))
+    return scored.results, tuple(scored.task.faults)
 
 
 def score_judged(run: ScoredRun, folder: str | Path) -> JudgedRun:

@@ -73,6 +73,7 @@ def import_graphs(
     *,
     domain: Path | None = None,
     videos: Sequence[str] = (),
+    map: str | None = None,
     progress: bool = False,
 ) -> ImportReport:
     """Write the videos of a dataset as graphs in the release layout, with `terms.yaml` beside them.
@@ -86,6 +87,7 @@ def import_graphs(
         out: new, or of an earlier call with the same arguments.
         domain: file whose words predicates become; coffee making where it is None.
         videos: ids; all of them if empty.
+        map: for the reader `table`, the name of a tool or the path of a map.
 
     Raises:
         ConfigError: no reader of that name, no such video, or `out` holds something else.
@@ -96,11 +98,17 @@ def import_graphs(
         raise DataError(f"{source}: no such folder. Remedy: name the dataset's folder")
     refuse_inside(out, source)
     loaded_domain = load_domain(domain)
-    dataset = reader.open(source, loaded_domain)
+    if map is None:
+        dataset = reader.open(source, loaded_domain)
+    elif reader.open_mapped:
+        dataset = reader.open_mapped(source, loaded_domain, map)
+    else:
+        raise ConfigError(f"--map: {name} has a layout of its own. Remedy: leave --map out, or give --from table")
     if unknown := sorted(set(videos).difference(dataset.video_ids)):
         raise ConfigError(f"videos: {source} has no {unknown[0]!r}. Remedy: choose among its {len(dataset.video_ids)}")
-    _prepare_root(out, reader.terms)
+    _prepare_root(out, dataset.terms or reader.terms)
     report = ImportReport()
+    report.tally.update(dataset.tally)
     for video_id in tqdm(sorted(videos) or dataset.video_ids, "importing", unit="video", disable=not progress):
         try:
             if not valid_video_id(video_id):
@@ -116,7 +124,8 @@ def import_graphs(
         report.videos += 1
         report.tally.update(tally)
     if not report.videos:
-        raise DataError(f"{source}: no video can be used: {next(iter(report.lost.values()), 'there is none')}")
+        reasons = [*report.lost.values(), *report.tally.lost, "there is none"]
+        raise DataError(f"{source}: no video can be used: {reasons[0]}")
     return report
 
 

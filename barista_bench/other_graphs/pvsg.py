@@ -21,15 +21,22 @@ from barista_bench.errors import DataError
 from barista_bench.files.reading import as_utf8, confined, read_bounded
 from barista_bench.files.text_out import most_frequent_reasons
 from barista_bench.media.video import video_facts
-from barista_bench.other_graphs.source import GraphSource, GraphWriter, ImportedVideo, ImportTally, Name, OpenedSource
+from barista_bench.other_graphs.source import (
+    OTHER_RELATION,
+    GraphSource,
+    GraphWriter,
+    ImportedVideo,
+    ImportTally,
+    Name,
+    OpenedSource,
+    relation_words,
+)
 from barista_bench.scene_graph.domain import Domain
 from barista_bench.scene_graph.release import MALFORMED, FrameNumber, PixelCount
 from barista_bench.scene_graph.shapes import masks_of_labels, read_labels
 from barista_bench.scene_graph.terms import Terms
 
 ANNOTATIONS = "pvsg.json"
-OTHER_RELATION = "relation"
-"""Relation type of a predicate that the domain file does not know."""
 MAX_BYTES = 2**30
 """Most bytes of `pvsg.json`."""
 MAX_FRAMES = 200_000
@@ -87,10 +94,6 @@ class _File(msgspec.Struct):
     data: list[msgspec.Raw]
 
 
-_SAME_PLACE = {"in": "inside", "on top of": "on", "below": "under", "beneath": "under", "attached with": "attached to"}
-"""Predicates that say the same as one that domain files have."""
-
-
 class _Id(msgspec.Struct):
     video_id: str
 
@@ -103,13 +106,7 @@ class Pvsg(OpenedSource):
 
     def __init__(self, folder: Path, domain: Domain) -> None:
         self._root = folder if (folder / ANNOTATIONS).is_file() else confined(folder, "data")
-        self._words: dict[str, tuple[str, str]] = {}
-        """Predicate, in each of its forms in the domain file, to (type, value) of a relation."""
-        for value, place in domain.places.items():
-            self._words |= dict.fromkeys((place.words, value), (domain.place_type, value))
-        self._words |= {word: self._words[same] for word, same in _SAME_PLACE.items() if same in self._words}
-        for value, verb in domain.contacts.items():  # "holding" is a contact, though a jar may be "holding" sugar
-            self._words |= dict.fromkeys((verb.do, verb.does, verb.doing, value), (domain.contact_type, value))
+        self._words = relation_words(domain)
         path = confined(self._root, ANNOTATIONS)
         try:
             file = msgspec.json.decode(as_utf8(read_bounded(path, MAX_BYTES, remedy=_REMEDY), str(path)), type=_File)

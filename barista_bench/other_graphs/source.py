@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 
@@ -18,17 +18,25 @@ from barista_bench.errors import ConfigError
 from barista_bench.scene_graph.domain import Domain
 from barista_bench.scene_graph.masks import Rle, mask_boxes
 from barista_bench.scene_graph.release import (
+    Layer,
     ReleaseAnnotation,
+    ReleaseAttribute,
     ReleaseCategory,
     ReleaseCoverage,
     ReleaseFile,
     ReleaseRange,
     ReleaseRelation,
+    ReleaseSegment,
     ReleaseVideo,
+    class_id,
     rle_segmentation,
 )
 from barista_bench.scene_graph.terms import Terms
 
+OTHER_RELATION = "relation"
+"""Relation type of a predicate that the domain file does not know."""
+_SAME_PLACE = {"in": "inside", "on top of": "on", "below": "under", "beneath": "under", "attached with": "attached to"}
+"""Predicates that say the same as one that domain files have."""
 _NAMESPACE = uuid.uuid5(uuid.NAMESPACE_DNS, "other-graphs.barista-bench")
 Name: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 
@@ -66,6 +74,13 @@ class OpenedSource(ABC):
     """A dataset on disk, opened for reading. `video_ids` are sorted."""
 
     video_ids: Sequence[str]
+    terms: Terms | None = None
+    """Terms of this copy of the dataset, where they are not those of the reader."""
+
+    @property
+    def tally(self) -> ImportTally:
+        """Counts of what belongs to no one video."""
+        return ImportTally()
 
     @abstractmethod
     def digest(self, video_id: str) -> str:
@@ -79,11 +94,12 @@ class OpenedSource(ABC):
 @dataclass(frozen=True)
 class GraphSource:
     """A reader, registered in `barista_bench.graph_sources`: a dataset's terms, and how its folder is opened, given the
-    domain file whose words its predicates become."""
+    domain file whose words its predicates become; `open_mapped` also takes what `--map` gives."""
 
     name: str
     terms: Terms
     open: Callable[[Path, Domain], OpenedSource]
+    open_mapped: Callable[[Path, Domain, str], OpenedSource] | None = None
 
 
 def graph_source(name: str) -> GraphSource:
@@ -92,6 +108,17 @@ def graph_source(name: str) -> GraphSource:
     if not isinstance(source, GraphSource):
         raise ConfigError(f"graph_sources: {name!r} is {type(source).__name__}. Remedy: register a GraphSource")
     return source
+
+
+def relation_words(domain: Domain) -> dict[str, tuple[str, str]]:
+    """Each predicate of a domain file, in each of its forms, to (type, value) of a relation."""
+    words: dict[str, tuple[str, str]] = {}
+    for value, place in domain.places.items():
+        words |= dict.fromkeys((place.words, value), (domain.place_type, value))
+    words |= {word: words[same] for word, same in _SAME_PLACE.items() if same in words}
+    for value, verb in domain.contacts.items():  # "holding" is a contact, though a jar may be "holding" sugar
+        words |= dict.fromkeys((verb.do, verb.does, verb.doing, value), (domain.contact_type, value))
+    return words
 
 
 class GraphWriter:
@@ -108,6 +135,10 @@ class GraphWriter:
         self.objects: dict[str, str] = {}
         """Object id to category."""
         self.relations: dict[tuple[str, str, str, str], list[tuple[int, int]]] = {}
+        self.attributes: dict[tuple[str, str, str], list[tuple[int, int]]] = {}
+        self.segments: dict[Layer, list[ReleaseSegment]] = {"activities": [], "process_steps": []}
+        self.layers: dict[Layer, list[tuple[int, int]]] = {}
+        """Sections to the spans [start, end) over which they leave nothing out."""
         self.complete: dict[str, list[int]] = {}
         """Category to the frames on which everything of it is annotated."""
         self.idle: dict[str, list[int]] = {}
@@ -132,6 +163,23 @@ class GraphWriter:
         self._annotations += added
         return {annotation.object_id for annotation in added}
 
+    def add_box(self, frame: int, object_id: str, box: tuple[float, float, float, float]) -> None:
+        """Add an object without a mask on a frame, by its box (left, top, width, height) in pixels: its mask is the
+        rectangle, since tasks mark objects by their masks."""
+        x, y, width, height = box
+        corners = [[x, y, x + width, y, x + width, y + height, x, y + height]]
+        self._annotations.append(ReleaseAnnotation(frame, object_id, box, msgspec.Raw(msgspec.json.encode(corners))))
+        self.tally.guessed["masks: the rectangle of a box that has no mask"] += 1
+
+    def add_attribute(self, object_id: str, kind: str, value: str, start: int, end: int) -> None:
+        """Add that an object has a value on frames [start, end)."""
+        self.attributes.setdefault((object_id, kind, value), []).append((start, end))
+
+    def add_segment(self, layer: Literal["activities", "process_steps"], name: str, start: int, end: int) -> None:
+        """Add an activity or a process step on frames [start, end)."""
+        kind: Literal["activity", "step"] = "activity" if layer == "activities" else "step"
+        self.segments[layer].append(ReleaseSegment(ReleaseRange(start, end), class_id(kind, name), name))
+
     def add_relation(self, source: str, target: str, words: tuple[str, str], start: int, end: int) -> None:
         """Add that (type, value) holds between two objects on frames [start, end)."""
         self.relations.setdefault((source, target, *words), []).append((start, end))
@@ -141,25 +189,33 @@ class GraphWriter:
         self.tally.taken.update(
             frames=frame_count, objects=len(self.objects), masks=len(self._annotations), relations=len(self.relations)
         )
+        others = {"attributes": len(self.attributes)} | {
+            name.replace("_", " "): len(segments) for name, segments in self.segments.items()
+        }
+        self.tally.taken.update({name: count for name, count in others.items() if count})
         width, height = self.size
         return ReleaseFile(
             video_metadata=[ReleaseVideo(width, height, frame_count, fps)],
             categories=[ReleaseCategory(self._category(name), name) for name in sorted(set(self.objects.values()))],
             object_id_to_category_id={item: self._category(name) for item, name in self.objects.items()},
             annotations=self._annotations,
-            relations=[
-                ReleaseRelation(*key, [ReleaseRange(*span) for span in sorted(set(spans))])
-                for key, spans in self.relations.items()
-            ],
+            attributes=[ReleaseAttribute(*key, _ranges(spans)) for key, spans in self.attributes.items()],
+            relations=[ReleaseRelation(*key, _ranges(spans)) for key, spans in self.relations.items()],
+            **self.segments,
             coverage=ReleaseCoverage(
                 frames=runs_of(annotated),
                 categories={name: runs_of(frames) for name, frames in sorted(self.complete.items())},
                 hands={hand: runs_of(frames) for hand, frames in sorted(self.idle.items())},
+                layers={layer: _ranges(spans) for layer, spans in self.layers.items()},
             ),
         )
 
     def _category(self, name: str) -> str:
         return str(uuid.uuid5(_NAMESPACE, f"{self.dataset}/category/{name}"))
+
+
+def _ranges(spans: Iterable[tuple[int, int]]) -> list[ReleaseRange]:
+    return [ReleaseRange(*span) for span in sorted(set(spans))]
 
 
 def runs_of(frames: Iterable[int]) -> list[ReleaseRange]:

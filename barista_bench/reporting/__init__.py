@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import quote
 
-from barista_bench.core.guarding import faults_at_the_end
 from barista_bench.errors import require_extra
 from barista_bench.files.owned_folders import REPORT, replacing_folder
 from barista_bench.files.text_out import markdown
@@ -22,7 +21,7 @@ from barista_bench.reporting.pages import Details
 from barista_bench.reporting.pictures import Album, album
 from barista_bench.reporting.view import Report, build_report, distinct_names, report_samples
 from barista_bench.runs.score.scoring import ScoredRun
-from barista_bench.tables import to_csv, to_latex, to_markdown
+from barista_bench.tables import Table, latex_index, to_csv, to_latex, to_markdown
 
 __all__ = ["MAX_BYTES", "write_report"]
 
@@ -40,7 +39,6 @@ MAX_ROWS = 40
 _SIZES = ((1.0, 20_000), (1.0, 4_000), (1.0, 1_000), (0.5, 1_000), (0.25, 500), (0.1, 200), (0.02, 100))
 
 
-@faults_at_the_end()
 def write_report(
     runs: Sequence[ScoredRun],
     out: str | Path,
@@ -55,7 +53,8 @@ def write_report(
 ) -> tuple[Path, Path]:
     """Write `<out>/report.html`, and `<out>/report.md`, which is short and leads into the page.
 
-    Equal runs give equal bytes: no time and no path stands in a report.
+    Equal runs give equal bytes: the only dates in a report are those of its runs, and no path stands in it. If a method
+    of a task raises, the report lacks its part, and the task's `faults` name the error.
 
     Args:
         runs: as `score` returns them; those over the same examples are compared side by side.
@@ -64,7 +63,8 @@ def write_report(
         compare: whether to make the paired comparisons, which take longest.
         max_bytes: the page leaves out pictures, then answers, then samples to stay below this size.
         studio: whether samples lead to their moment of the video, in the studio that serves the page.
-        tables: whether to write every table as CSV and as LaTeX, too, into `<out>/report_tables`.
+        tables: whether to write every table as CSV and as LaTeX, too, into `<out>/report_tables`, where `index.tex` is
+            a document of all of them.
         figures: whether to draw the figures of papers as SVG and PDF, each with its numbers, into
             `<out>/report_figures`; needs the extra `viz`.
 
@@ -74,7 +74,6 @@ def write_report(
     Raises:
         ConfigError: there is no run, `samples` is negative, or `out` may not be replaced: see `replacing_folder`.
         ModelError: figures are wanted, and Matplotlib is not installed.
-        TaskError: a method of a task raised; the report is written, and lacks what that method would have given.
     """
     if figures:
         require_extra("drawing figures", "matplotlib", extra="viz")
@@ -91,14 +90,23 @@ def write_report(
         if tables:
             (folder / TABLE_FOLDER).mkdir()
             names = distinct_names(f"{heading} {table.title}" for heading, table in report.tables)
-            for name, (_, table) in zip(names, report.tables, strict=True):
+            for name, (heading, table) in zip(names, report.tables, strict=True):
                 (folder / TABLE_FOLDER / f"{name}.csv").write_bytes(to_csv(table).encode())
-                (folder / TABLE_FOLDER / f"{name}.tex").write_bytes(to_latex(table).encode())
+                (folder / TABLE_FOLDER / f"{name}.tex").write_bytes(
+                    _bytes(to_latex(table, table_caption(heading, table)))
+                )
+            (folder / TABLE_FOLDER / "index.tex").write_bytes(latex_index(names).encode())
         if figures:
             (folder / FIGURE_FOLDER).mkdir()
             for name, table in report_figures(report).items():
                 write_figure(table, folder / FIGURE_FOLDER, name)
     return Path(out) / PAGE, Path(out) / TEXT
+
+
+def table_caption(heading: str, table: Table) -> str:
+    """What a table shows, by itself: its section, title and note."""
+    title = f"{heading}: {table.title}" if heading else table.title
+    return f"{title}. {table.note}".strip()
 
 
 def _fitting_details(report: Report, max_samples: int, max_bytes: int) -> Details:
@@ -111,18 +119,27 @@ def _fitting_details(report: Report, max_samples: int, max_bytes: int) -> Detail
 
 
 def _markdown_page(report: Report, page: str) -> str:
-    """The report as Markdown, short enough to read in a repository: leaderboards and findings, with links into `page`.
+    """The report as Markdown, short enough to read in a repository: leaderboards and questions, with links into `page`.
 
     What does not fit is counted, and stands in the page.
     """
-    lines = [f"# {markdown(report.title)}", "", f"All figures, and samples with their pictures: [{page}]({page}).", ""]
+    lines = [
+        f"# {markdown(report.title)}",
+        "",
+        markdown(report.provenance.line),
+        "",
+        f"All figures, and samples with their pictures: [{page}]({page}).",
+        "",
+    ]
     for board in report.boards:
         table = board.table
         lines += [f"## {markdown(board.title)}", "", *to_markdown(table, MAX_ROWS), "", markdown(table.note), ""]
-        sections = [section for section in report.sections if section.benchmark == board.benchmark]
+        questions = report.questions(board)
+        lines += ["### What a reader asks", "", *to_markdown(questions), "", markdown(questions.note), ""]
         lines += [
-            f"- [{markdown(section.standing.name)}]({page}#{quote(section.address)}): {markdown(section.finding)}"
-            for section in sections
+            f"- [{markdown(section.standing.name)}]({page}#{quote(section.address)}): {markdown(section.about)}"
+            for section in report.sections
+            if section.benchmark == board.benchmark
         ]
         titles = [markdown(t.title) for part in report.papers if part.benchmark == board.benchmark for t in part.tables]
         lines += (

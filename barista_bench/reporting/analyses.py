@@ -12,6 +12,7 @@ from pathlib import Path
 from barista_bench.core.model_names import ABLATIONS, HUMAN, SCRIPTED
 from barista_bench.core.resampling import PERMUTATIONS
 from barista_bench.errors import BaristaError
+from barista_bench.runs.score.labels import Labels, comparable_groups, run_labels
 from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.stats.agreement import FEWEST_MODELS, RankAgreement, rank_agreement
 from barista_bench.stats.baselines import BaselineGap, Consistency, baseline_gaps, consistency
@@ -25,7 +26,6 @@ from barista_bench.stats.breakdowns import (
     failure_rows,
 )
 from barista_bench.stats.comparison import Comparison, compare_pair, corrected, swapped_sides
-from barista_bench.stats.labels import Labels, comparable_groups, run_labels
 from barista_bench.stats.propagation import PropagationGraph, propagation
 
 MOST_GROUPS = 12

@@ -13,7 +13,7 @@ from barista_bench.errors import ConfigError
 from barista_bench.judging.cross import cross_judge
 from barista_bench.judging.cross_text import answer_agreement
 from barista_bench.reporting.analyses import analyse, is_unranked
-from barista_bench.reporting.leaderboard import MEAN
+from barista_bench.reporting.leaderboard import without_ranks
 from barista_bench.reporting.tables import figure_cell, shortened
 from barista_bench.reporting.view import Report, Section, build_report, distinct_names
 from barista_bench.runs.score.scoring import ScoredRun
@@ -36,7 +36,8 @@ def report_figures(report: Report) -> dict[str, Table]:
     """All figures of a report by the names of their files, each as the table of its numbers."""
     tables: list[tuple[str, Table]] = []
     for board in report.boards:
-        tables += [("", board.table), *(("", table) for table in _radar(board.table))]
+        figures = without_ranks(board.table)
+        tables += [("", figures), *(("", table) for table in _radar(figures))]
     tables += [("", table) for table in report.across]
     tables += [(part.heading, table) for part in report.papers for table in part.tables]
     for section in report.sections:
@@ -54,11 +55,9 @@ def drawn_tables(tables: Sequence[tuple[str, Table]]) -> dict[str, Table]:
 
 def _radar(board: Table) -> Iterator[Table]:
     """The tasks of a leaderboard as axes, where there are three of them."""
-    axes = {at: column for at, column in enumerate(board.columns) if column.name != MEAN}
-    if len(axes) > 3:
-        columns = tuple(replace(column, name=column.name.partition(":")[0]) for column in axes.values())
-        rows = tuple(tuple(row[at] for at in axes) for row in board.rows)
-        yield replace(board, title=f"Tasks: {board.title}", columns=columns, rows=rows, drawn="radar")
+    if len(board.columns) > 3:
+        columns = tuple(replace(column, name=column.name.partition(":")[0]) for column in board.columns)
+        yield replace(board, title=f"Tasks: {board.title}", columns=columns, drawn="radar")
 
 
 def _further_figures(section: Section) -> Iterator[Table]:

@@ -34,6 +34,7 @@ def render_html(report: Report, details: Details, album: Album, *, studio: bool 
         .get_template("report.html.j2")
         .render(
             title=report.title,
+            provenance=report.provenance.line,
             studio=studio,
             warnings=report.warnings,
             style=Markup(style),  # noqa: S704  (our own file)

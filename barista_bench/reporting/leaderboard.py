@@ -1,24 +1,21 @@
-"""Which model, how good, how sure: a leaderboard a benchmark, and one computed line a task. Names no benchmark."""
+"""Which model, how good, how sure: a leaderboard a benchmark. Names no benchmark."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from statistics import fmean
 
 from barista_bench.core.example import Status
-from barista_bench.files.text_out import decimal
-from barista_bench.reporting.analyses import REFERENCE, Analyses, tier
-from barista_bench.reporting.breakdowns import KeyGroups
-from barista_bench.reporting.tables import figure_cell, p_text, shortened, ties
+from barista_bench.core.ranking import mean_rank, ranks
+from barista_bench.reporting.analyses import Analyses, tier
+from barista_bench.reporting.tables import figure_cell, ties
 from barista_bench.runs.score.results import Results
 from barista_bench.runs.score.scoring import ScoredRun
-from barista_bench.stats import BaselineGap, Comparison
-from barista_bench.tables import Cell, GapToNext, Row, Table, interval, number, number_columns, text_columns, words
+from barista_bench.stats import Comparison
+from barista_bench.tables import Cell, GapToNext, Row, Table, number, number_columns, text_columns, words
 
-MEAN = "mean over tasks"
+MEAN_RANK = "mean rank"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +36,7 @@ class Leaderboard:
     """A benchmark's models by its tasks: best model first; the last `unranked` rows are models that were trained on
     videos of these examples, then people, then baselines.
 
-    After the model, `table` has the mean over tasks where there are several of them, then a column a task.
+    After the model, `table` has the mean rank where several models share several tasks, then a column a task.
     """
 
     benchmark: str
@@ -49,25 +46,32 @@ class Leaderboard:
 
 
 def leaderboard(benchmark: str, title: str, tasks: Sequence[TaskStanding], analyses: Analyses) -> Leaderboard:
-    """Models ordered by the mean of their primary figures; those without a figure in some task come after them."""
-    labels = list(dict.fromkeys(label for task in tasks for label in task.runs))
-    means = {label: _mean_over_tasks(label, tasks) for label in labels}
-    tiers = {label: max(tier(t.runs[label]) for t in tasks if label in t.runs) for label in labels}
+    """Models ordered by their mean rank over the tasks; those that lack a rank in one come after them.
 
-    def rank(label: str) -> tuple[int, int, float]:
-        mean, count = means[label]
-        return tiers[label], -count, -mean
+    Ranks are those of `core.ranking`: tasks have figures without a common scale, whose mean says nothing. Of equal mean
+    ranks that model is first that has fewer models before it by the plain figures.
+    """
+    labels = list(dict.fromkeys(label for task in tasks for label in task.runs))
+    tiers = {label: max(tier(task.runs[label]) for task in tasks if label in task.runs) for label in labels}
+    ranks_by_task = [_ranks(task, tiers) for task in tasks]
+    ahead = [_models_ahead(task, tiers) for task in tasks]
+
+    def order(label: str) -> tuple[int, int, float, float]:
+        models_ahead = sum(by_label.get(label, len(labels)) for by_label in ahead)
+        if len(tasks) == 1:
+            return tiers[label], 0, 0.0, models_ahead
+        known_ranks = [rank for by_label in ranks_by_task if (rank := by_label.get(label)) is not None]
+        return tiers[label], -len(known_ranks), (known_ranks and mean_rank(known_ranks)) or 0.0, models_ahead
 
     primaries = [next(iter(task.runs.values())).results.primary for task in tasks]
     names = [f"{task.name}: {words(primary)}" for task, primary in zip(tasks, primaries, strict=True)]
-    columns = (*text_columns("model"), *number_columns("", *([MEAN] if len(tasks) > 1 else []), *names))
+    has_ranks = len(tasks) > 1 and sum(not tiers[label] for label in labels) > 1
+    columns = (*text_columns("model"), *number_columns("", *([MEAN_RANK] if has_ranks else []), *names))
     rows: list[Row] = []
-    for label in sorted(labels, key=rank):
-        mean, count = means[label]
-        partial = "" if count == len(tasks) else f"{count} of {len(tasks)} tasks"
-        mean_cell = Cell(None if partial else mean, notes=(partial,) if partial else ())
+    for label in sorted(labels, key=order):
+        rank_cell = _rank_cell([by_label.get(label) for by_label in ranks_by_task], is_ranked=not tiers[label])
         scores = (_score_cell(task.runs.get(label), analyses.comparisons) for task in tasks)
-        rows.append((label, *([mean_cell] if len(tasks) > 1 else []), *scores))
+        rows.append((label, *([rank_cell] if has_ranks else []), *scores))
     note = (
         "Primary figure of each task: mean ± standard deviation over runs, and the 95% interval over resampling units."
     )
@@ -77,11 +81,44 @@ def leaderboard(benchmark: str, title: str, tasks: Sequence[TaskStanding], analy
     return Leaderboard(benchmark, title, replace(table, drawn="forest", unranked=unranked), unranked)
 
 
-def _mean_over_tasks(label: str, tasks: Sequence[TaskStanding]) -> tuple[float, int]:
-    """The mean primary figure over the tasks that the model has one of, and how many these are."""
-    runs = [task.runs[label].results for task in tasks if label in task.runs]
-    means = [figure.mean for results in runs if (figure := results.primary_figure)]
-    return (fmean(means) if means else -math.inf), len(means)
+def without_ranks(board: Table) -> Table:
+    """A leaderboard's figures, which can be drawn on their scale."""
+    kept = [at for at, column in enumerate(board.columns) if column.name != MEAN_RANK]
+    rows = tuple(tuple(row[at] for at in kept) for row in board.rows)
+    return replace(board, columns=tuple(board.columns[at] for at in kept), rows=rows)
+
+
+def _ranks(task: TaskStanding, tiers: Mapping[str, int]) -> dict[str, int | None]:
+    """The rank of each model among those of its tier; None where samples are missing."""
+    by_label: dict[str, int | None] = {}
+    for wanted in set(tiers.values()):
+        labels = [label for label in task.runs if tiers[label] == wanted]
+        by_label |= zip(labels, ranks([_ends(task.runs[label].results) for label in labels]), strict=True)
+    return by_label
+
+
+def _ends(results: Results) -> tuple[float, float] | None:
+    """The ends of the primary figure's interval, of one without an interval the figure; None for no rank."""
+    figure = results.primary_figure
+    if figure is None or not results.coverage.is_complete:
+        return None
+    return (figure.mean, figure.mean) if figure.low is None or figure.high is None else (figure.low, figure.high)
+
+
+def _models_ahead(task: TaskStanding, tiers: Mapping[str, int]) -> dict[str, int]:
+    """How many models of its tier have a higher figure than each."""
+    means = {label: figure.mean for label, run in task.runs.items() if (figure := run.results.primary_figure)}
+    return {
+        label: sum(means[other] > mean for other in means if tiers[other] == tiers[label])
+        for label, mean in means.items()
+    }
+
+
+def _rank_cell(ranks_of_model: Sequence[int | None], *, is_ranked: bool) -> Cell:
+    mean = mean_rank(ranks_of_model) if is_ranked else None
+    known = sum(rank is not None for rank in ranks_of_model)
+    partial = is_ranked and mean is None
+    return Cell(None if mean is None else f"{mean:.2f}", notes=(f"{known} of {len(ranks_of_model)} tasks",) * partial)
 
 
 def _score_cell(run: ScoredRun | None, ahead: Mapping[Path, Comparison]) -> Cell:
@@ -108,66 +145,3 @@ def _missing_samples(results: Results) -> Iterator[str]:
     for status in (Status.INFRA_ERROR, Status.TASK_ERROR):
         if errors := coverage.statuses.get(str(status), 0):
             yield f"{number(errors)} {words(status)}"
-
-
-def finding(standing: TaskStanding, analyses: Analyses, breakdown: KeyGroups | None) -> str:
-    """One line about the best model of a task: how sure its lead is, what it gets wrong, and where it is weakest by the
-    breakdown that separates models most."""
-    label, run = next(iter(standing.runs.items()))
-    figure = run.results.primary_figure
-    if run.results.model.name == REFERENCE:
-        return "No model was asked."
-    if figure is None:
-        return f"{label} has no scored sample."
-    task = run.task.benchmark, run.task.name
-    task_gaps = [gap for gap in analyses.gaps if (gap.comparison.benchmark, gap.comparison.task) == task]
-    gaps = [gap for gap in task_gaps if gap.model == label]
-    parts = [_lead_sentence(label, figure.mean, analyses.comparisons.get(run.folder)), *_baselines_sentence(gaps)]
-    failures = analyses.failures.get(run.folder, ())
-    if total := sum(row.count for row in failures):
-        commonest = max(failures, key=lambda row: row.count)
-        parts.append(f"Failures: {number(commonest.count)} of {number(total)} {words(commonest.kind)}.")
-    return " ".join([*parts, *_weakest_group(label, breakdown)])
-
-
-def _lead_sentence(label: str, mean: float, ahead: Comparison | None) -> str:
-    if ahead is None:
-        return f"{label} has {number(mean)}."
-    if not ahead.difference:
-        return f"{label} is level with {ahead.second}, at {number(mean)}."
-    lead = f"{number(ahead.difference)} more"
-    if ahead.low is not None and ahead.high is not None:
-        lead += f" {interval(ahead.low, ahead.high)}"
-    gap = f"({number(mean)}, {lead}, p {p_text(ahead.p_adjusted)} on {number(ahead.units)} resampling units)"
-    leads = {"sure": "leads", "likely": "is likely ahead of"}.get(ahead.certainty, "is ahead of")
-    doubts = {"unclear": ", which may be chance", "too few": ": too few videos to tell"}.get(ahead.certainty, "")
-    return f"{label} {leads} {ahead.second} {gap}{doubts}."
-
-
-def _baselines_sentence(gaps: Sequence[BaselineGap]) -> Iterator[str]:
-    same, unclear, few = "the same with", "not reliably better than", "not to be told (too few videos) from"
-    names = "above", "below", "likely above", "likely below", unclear, few, same
-    sides: dict[str, list[str]] = {name: [] for name in names}
-    for gap in gaps:
-        difference, certainty = gap.comparison.difference, gap.comparison.certainty
-        side = "above" if difference > 0 else "below"
-        relation = {"sure": side, "likely": f"likely {side}", "none": same, "too few": few}.get(certainty, unclear)
-        amount = f" ({decimal(difference, sign=True)})" if relation != same else ""
-        sides[relation].append(f"{words(gap.kind)}{amount}")
-    if phrases := [f"{side} {', '.join(kinds)}" for side, kinds in sides.items() if kinds]:
-        yield f"It is {'; '.join(phrases)}."
-
-
-def _weakest_group(label: str, breakdown: KeyGroups | None) -> Iterator[str]:
-    groups = {
-        value: of_value[label]
-        for value, of_value in (breakdown.values.items() if breakdown else ())
-        if label in of_value and of_value[label].examples > 1
-    }
-    if breakdown is None or len(groups) < 2:
-        return
-    low, high = (choose(groups, key=lambda value: groups[value].figure.mean) for choose in (min, max))
-    means = [number(groups[value].figure.mean) for value in (low, high)]
-    if means[0] != means[1]:
-        worst, best = (shortened(value) or "none" for value in (low, high))
-        yield f"Weakest by {words(breakdown.key)}: {means[0]} for {worst}, against {means[1]} for {best}."

@@ -23,6 +23,7 @@ from barista_bench.core.failures import FAILURE_KINDS
 from barista_bench.core.task import FrameRef
 from barista_bench.reporting.analyses import is_unranked
 from barista_bench.reporting.pictures import Album, PlacedPicture
+from barista_bench.reporting.questions import QUESTIONS
 from barista_bench.reporting.samples import Sample
 from barista_bench.reporting.view import Report, Section
 from barista_bench.tables import Cell, Ranged, Table, words
@@ -44,6 +45,7 @@ def page_index(report: Report, samples: Sequence[Sample], album: Album) -> Field
     benchmarks = [section.benchmark for section in report.sections]
     return {
         "title": report.title,
+        "provenance": page_value(report.provenance.tables),
         "tabs": [
             {
                 "address": f"benchmark-{number}",
@@ -56,6 +58,7 @@ def page_index(report: Report, samples: Sequence[Sample], album: Album) -> Field
             {**_task_entry(report, section), "first": sum(counts[:number]), "count": counts[number]}
             for number, section in enumerate(report.sections)
         ],
+        "questions": QUESTIONS,
         "statuses": STATUSES,
         "kinds": KINDS,
         "chunk": CHUNK,
@@ -69,7 +72,8 @@ def _task_entry(report: Report, section: Section) -> Fields:
         "address": section.address,
         "heading": section.heading,
         "name": section.standing.name,
-        "finding": section.finding,
+        "about": section.about,
+        "answers": page_value(section.answers),
         "primary": words(task.primary),
         "metric": task.primary_note,
         "examples": section.runs[0].results.dataset.examples,
@@ -233,7 +237,7 @@ def _around_pictures(
     """The details of a sample before and after its pictures, as JSON without the braces."""
     sample = samples[number]
     related = sorted({other for frame in sample.frames for other in by_frame[frame]} - {number})[:MAX_RELATED]
-    names = ("captions", "boxes", "prompt", "reference", "metadata", "evidence")
+    names = ("captions", "boxes", "question", "prompt", "reference", "metadata", "evidence")
     before = {name: getattr(sample, name) for name in names}
     after = {
         "models": [page_value(model.answers) for model in sample.models],

@@ -118,7 +118,7 @@ def _add_pictures(
         images = examples[index].images(task)
     except (BaristaError, OSError) as error:
         if isinstance(error, TaskError):
-            note_fault(str(error))
+            note_fault(task, str(error))
         album.samples[number] = SamplePictures(problem=f"The images could not be read: {error}")
         return budget - 256
     placed, new_files = [], list[bytes]()

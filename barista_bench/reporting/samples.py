@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from itertools import accumulate, groupby
 from typing import NamedTuple
 
 from barista_bench.core.guarding import attempt
+from barista_bench.core.prompt import Prompt, TextPart
 from barista_bench.core.task import Example, ExplanationRow, Fields, FrameRef, Json, OverlayKind, Prediction, Task
 from barista_bench.reporting.judges import SampleVerdicts
 from barista_bench.runs.score.samples import ScoredSample
@@ -24,6 +26,7 @@ MAX_GROUP = 120
 MAX_MASK = 20_000
 MAX_PIXELS = 4_000_000
 MAX_PROMPT = 20_000
+MAX_QUESTION = 200
 MAX_STEPS = 20
 MAX_FRAMES_NAMED = 8
 FAR = 1e5
@@ -78,8 +81,8 @@ class ModelAnswers:
 class Sample:
     """One example as the browser shows it. `index` is its place in the example set.
 
-    `boxes` are those of the question and the reference; `groups` are the values that samples can be filtered by:
-    those of breakdowns.
+    `question` is the line of the prompt that asks. `boxes` are those of the question and the reference; `groups` the
+    values that samples can be filtered by: those of breakdowns.
     """
 
     section: int
@@ -89,6 +92,7 @@ class Sample:
     frames: tuple[FrameRef, ...]
     captions: tuple[str, ...]
     boxes: tuple[DrawnBox, ...]
+    question: str
     prompt: str
     reference: str
     metadata: tuple[tuple[str, str], ...]
@@ -153,6 +157,7 @@ def _sample(
 ) -> Sample:
     """The prompt is shown with the first model's box format; models of other formats are asked the same in theirs."""
     task, box_format = run.task, run.results.model.box_format.format
+    prompt = attempt(task, "prompt", example, lambda: task.prompt(example, box_format), None)
     return Sample(
         section=section,
         index=index,
@@ -161,15 +166,26 @@ def _sample(
         frames=example.frames,
         captions=attempt(task, "image_captions", example, lambda: task.image_captions(example), ()),
         boxes=_overlays(task, example, None),
-        prompt=_cut(
-            attempt(task, "prompt", example, lambda: task.prompt(example, box_format).as_text(), ""), MAX_PROMPT
-        ),
+        question=_cut(asking_line(prompt), MAX_QUESTION) if prompt else "",
+        prompt=_cut(prompt.as_text(), MAX_PROMPT) if prompt else "",
         reference=_cut(_indented_json(example.target), max_text),
         metadata=_named_texts(example.metadata),
         evidence=_named_texts(example.evidence),
         models=answers,
         groups={name: groups for name, value in facts(task, example).items() if (groups := _groups(value))},
     )
+
+
+def asking_line(prompt: Prompt) -> str:
+    """The line behind the images that asks: the last one with a question mark, else the last one.
+
+    >>> asking_line(Prompt("", (ImagePart(0), TextPart("Two frames.\\nQuestion: What is it?\\nA. a cup"))))
+    'What is it?'
+    """
+    texts = [part.text for part in prompt.joined_parts if isinstance(part, TextPart)]
+    lines = [line.strip() for line in (texts[-1] if texts else "").splitlines() if line.strip()]
+    line = next((line for line in reversed(lines) if "?" in line), lines[-1] if lines else "")
+    return re.sub(r"^(question:|-)\s*", "", line, flags=re.IGNORECASE)
 
 
 def _groups(value: Json) -> tuple[str, ...]:

@@ -13,13 +13,15 @@ from barista_bench.reporting import diagnosis, judges, paper, tables
 from barista_bench.reporting.analyses import Analyses, best_first
 from barista_bench.reporting.breakdowns import breakdown_table, key_groups
 from barista_bench.reporting.judges import LabelledJudge
-from barista_bench.reporting.leaderboard import Leaderboard, TaskStanding, finding, leaderboard
+from barista_bench.reporting.leaderboard import Leaderboard, TaskStanding, leaderboard
 from barista_bench.reporting.paper import JudgedRuns, PaperPart
+from barista_bench.reporting.provenance import Provenance, provenance
+from barista_bench.reporting.questions import Answers, answers, question_table
 from barista_bench.reporting.samples import Sample, score_names, section_samples
 from barista_bench.runs.score.comparability import Comparability, distinguishing_parts
+from barista_bench.runs.score.labels import differing_media
 from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.stats import PropagationGraph, comparable_groups
-from barista_bench.stats.labels import differing_media
 from barista_bench.tables import Table, number
 
 
@@ -30,7 +32,8 @@ class Section:
     Args:
         standing: the runs by the models' names in this report, which are the columns of `samples`.
         address: what the task is called in addresses of the page.
-        finding: one line about the best model.
+        answers: to a reader's questions about the best model.
+        about: what is asked, in a line.
         facts: what was evaluated, as name and value.
         warnings: what a reader must know before the figures.
         scores: names of the scores of one sample.
@@ -40,7 +43,8 @@ class Section:
 
     standing: TaskStanding
     address: str
-    finding: str
+    answers: Answers
+    about: str
     facts: tuple[tuple[str, str], ...]
     warnings: tuple[str, ...]
     scores: tuple[str, ...]
@@ -79,13 +83,15 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """All but the samples. `across` are tables over all tasks and models, `graphs` their propagation of errors.
+    """All but the samples. `provenance` is what all figures are of. `across` are tables over all tasks and models,
+    `graphs` their propagation of errors.
 
     `papers` are the counterparts of the papers' tables, a part a benchmark. `left_out` says which analyses could not
     be made, and why.
     """
 
     title: str
+    provenance: Provenance
     boards: tuple[Leaderboard, ...]
     sections: tuple[Section, ...]
     across: tuple[Table, ...]
@@ -99,7 +105,14 @@ class Report:
         of_sections = [(section.heading, table) for section in self.sections for table in section.tables]
         published = [(f"paper {part.heading}", table) for part in self.papers for table in part.tables]
         boards = [("", board.table) for board in self.boards]
-        return (*boards, *(("", table) for table in self.across), *published, *of_sections)
+        boards += [("", self.questions(board)) for board in self.boards]
+        sources = [("", table) for table in self.provenance.tables]
+        return (*boards, *sources, *(("", table) for table in self.across), *published, *of_sections)
+
+    def questions(self, board: Leaderboard) -> Table:
+        """The answers to a reader's questions about a benchmark, a row a task."""
+        sections = (section for section in self.sections if section.benchmark == board.benchmark)
+        return question_table(board.title, [(section.standing.name, section.answers) for section in sections])
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -144,6 +157,7 @@ def build_report(
     summaries = (*tables.by_group(tasks), tables.tokens(tasks)) if len(sections) > 1 else ()
     return Report(
         title=title or _title(sections),
+        provenance=provenance(standings),
         boards=tuple(_boards(sections, analyses)),
         sections=sections,
         across=(*filter(None, summaries), *_diagnosis(analyses)),
@@ -235,7 +249,8 @@ def _section(standing: TaskStanding, address: str, judged_runs: JudgedRuns, anal
     return Section(
         standing=standing,
         address=address,
-        finding=finding(standing, analyses, groups[0] if groups else None),
+        answers=answers(standing, analyses, groups[0] if groups else None),
+        about=runs[0].task.row_note,
         facts=_facts(runs),
         warnings=(*_warnings(models), *_media_warnings(standing.runs), *judges.warnings(by_judge)),
         scores=score_names(runs),

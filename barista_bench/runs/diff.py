@@ -22,8 +22,8 @@ from barista_bench.core.task import Json
 from barista_bench.errors import ConfigError
 from barista_bench.files.reading import read_json_lines
 from barista_bench.files.text_out import printable
-from barista_bench.runs.log.log_reader import run_records
 from barista_bench.runs.log.sample_log import MAX_LINE, SampleRecord
+from barista_bench.runs.log_reader import run_records
 from barista_bench.runs.run_folder import read_run
 from barista_bench.runs.score.results import SCORES_FILE
 

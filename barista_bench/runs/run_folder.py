@@ -14,7 +14,7 @@ import json
 import logging
 import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -42,11 +42,9 @@ from barista_bench.errors import BaristaError, ConfigError, DataError
 from barista_bench.files.reading import Line, first_complaint, read_bounded_json
 from barista_bench.files.writing import write_whole
 from barista_bench.models import ModelIdentity
-from barista_bench.runs.ask.config import MAX_RUNS
+from barista_bench.runs.described import MAX_RUNS, ModelInfo, Prices, Wording
 from barista_bench.runs.log.inputs import prompt_options
 from barista_bench.runs.log.sample_log import log_files, refuse_other_version
-from barista_bench.runs.score.costs import Prices
-from barista_bench.runs.score.results import ModelInfo, Wording
 from barista_bench.version import __version__
 
 log = logging.getLogger(__name__)
@@ -144,7 +142,8 @@ class ImportedFolder(_Part):
 
 
 class RunDescription(_Part):
-    """`run.json`. `barista_bench` is the version that wrote it; `imported` says of what runs it was made."""
+    """`run.json`. `barista_bench` is the version that wrote it; `imported` says of what runs it was made; `name` is
+    what people call the model, no part of its identity."""
 
     barista_bench: Line
     identity: RunIdentity
@@ -153,6 +152,7 @@ class RunDescription(_Part):
     prompts: _Prompts
     protocol: Literal["release", "paper"]
     versions: dict[Line, Line]
+    name: Line = ""
     options: dict[str, _Json] = {}
     prices: Prices = Prices()
     training_videos: Annotated[list[Sha256], Field(validate_default=True)] = []
@@ -178,6 +178,16 @@ class RunDescription(_Part):
     def all_options(self) -> dict[str, Any]:
         """The task's options that the run was started with."""
         return {**self.options, **self.identity.options}
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedTask:
+    """One task of a run before anything is asked. `data` is where its examples come from."""
+
+    task: Task
+    examples: ExampleSet
+    folder: Path
+    data: str
 
 
 def other_options(task: Task) -> dict[str, OptionValue]:

@@ -78,13 +78,14 @@ class AttributeWords(DomainRecord, frozen=True):
 class Lengths(DomainRecord, frozen=True):
     """Seconds: a hole in an annotation that is not an event; what must be so around a moment that is asked about, and
     how far that is at the least from where a value comes by degrees; a clip of HanDyVQA; the shortest and longest clip
-    of one ViSTa action."""
+    of one ViSTa action, of which `action_frames` pictures are shown at the least, too."""
 
     gap: float = 0.5
     margin: float = 0.1
     gradual: float = 1.0
     clip: float = 5.0
-    action_min: float = 0.5
+    action_min: float = 0.0
+    action_frames: int = 3
     action_max: float = 4.0
 
 
@@ -275,3 +276,8 @@ def parse_domain(content: bytes, source: str) -> Domain:
             if first == second:
                 raise ConfigError(f"{source}: attributes.{attribute}: {first!r} stands twice. Remedy: leave one out")
     return domain
+
+
+def domain_vocabulary() -> dict[str, str]:
+    """The release's 45 object categories, each with a short description: for judges and for made-up answers."""
+    return load_domain().categories

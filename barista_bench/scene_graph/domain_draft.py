@@ -12,11 +12,38 @@ from typing import NamedTuple
 import yaml
 
 from barista_bench.scene_graph.domain import Domain
-from barista_bench.scene_graph.graph_words import GraphWords, Word, base_form, hand_side, participle, third_person
+from barista_bench.scene_graph.graph_words import (
+    KIND,
+    GraphWords,
+    Word,
+    base_form,
+    hand_side,
+    participle,
+    spoken,
+    third_person,
+)
 from barista_bench.scene_graph.video_graph import UNNAMED
 
 FEWEST = 2
 """Times that two verbs are said of one thing at once, or a noun and a category go together, to be proposed as alike."""
+
+
+_INSTRUCTIONS = (
+    ("Bring me the {a}.", 1),
+    ("Put away the {a}.", 1),
+    ("Check whether the {a} is clean.", 1),
+    ("Bring me the {a} and the {b}.", 2),
+    ("Put away the {a}, the {b} and the {c}.", 3),
+)
+"""Instructions that make sense of most things, with how many they take."""
+_PLACING = {
+    "on": "Put the {a} on the {b}.",
+    "in": "Put the {a} into the {b}.",
+    "inside": "Put the {a} into the {b}.",
+    "under": "Put the {a} under the {b}.",
+    "attached to": "Attach the {a} to the {b}.",
+}
+_STATES = {"open": "Open the {a}.", "close": "Close the {a}.", "closed": "Close the {a}."}
 
 
 class DraftLine(NamedTuple):
@@ -126,8 +153,9 @@ class _Draft:
                 yield pair, (kind, *pair)
 
     def noun_pairs(self) -> Iterator[tuple[Sequence[str], Word]]:
-        """Pairs of a noun and the category that is most often touched meanwhile."""
-        paired_nouns: set[str] = set()
+        """Pairs of a noun that nothing is called in any video and the category that is most often touched meanwhile."""
+        paired_nouns = {name.lower() for (name,) in self.words.ranked("category")}
+        paired_nouns |= {kind.lower() for (kind,) in self.words.ranked("value", KIND)}
         for noun, category in self.words.ranked("named"):
             if noun not in paired_nouns and self.words.counts["named", noun, category] >= FEWEST:
                 paired_nouns.add(noun)
@@ -164,7 +192,7 @@ class _Draft:
         if contacts and state:
             self.lines += map(DraftLine, ("  handyvqa:", "    doing:"))
             for verb in verbs:
-                self.add(f"      {_flow(verb)}: {_flow(participle(verb))}", ("verb", verb))
+                self.add(f"      {_flow(verb)}: {_flow(participle(spoken(verb)))}", ("verb", verb))
             words = {"grip": contacts[0], "where": list(places), "state": state}
             self.lines += [DraftLine(f"    {key}: {_flow(value)}") for key, value in words.items()]
         self.lines += map(DraftLine, ("  egocot:", "    # What an action does that goes on while a value comes."))
@@ -174,15 +202,17 @@ class _Draft:
         self.add("    causes:" if causes else "    causes: {}")
         for value, cause_verbs in causes.items():
             self.add(f"      {_flow(value)}: {_flow(cause_verbs)}", ("cause", value, cause_verbs[0]))
+        phrases = {verb: spoken(verb) for verb in verbs if spoken(verb) != verb}
+        self.add(f"    verbs: {_flow(phrases)}")
         lower = [name.lower() for name in names]
         states = {name: {value: value for (value,) in self.words.ranked("has", name, state)} for name in lower}
         tog: Mapping[str, object] = {
             "scene": "Room",
             "handled": "(Only things that the person touches in the video count.)",
-            "explicit": [{"say": "Bring me the {a}.", "takes": [lower]}],
+            "explicit": [{"say": say, "takes": [list(lower) for _ in range(count)]} for say, count in _INSTRUCTIONS],
             "implicit": [],
-            "places": {},
-            "states": {},
+            "places": {value: _PLACING[value] for value in places if value in _PLACING},
+            "states": {value: say for value, say in _STATES.items() if (state, value) in self.words.ranked("value")},
             "synonyms": {},
         }
         vista: Mapping[str, object] = {
@@ -190,7 +220,7 @@ class _Draft:
             "example": "1. The right hand holds nothing.\n2. The hand has closed around a thing.",
             "width": 320,
             "fps": 30,
-            "phrases": {},
+            "phrases": phrases,
             "nouns": {},
             "opposites": {},
             "objects": [noun for (noun,) in self.words.ranked("noun")],
@@ -231,7 +261,7 @@ def _lacking_words(words: GraphWords, domain: Domain) -> Iterator[tuple[Word, st
     doing = domain.families.get("handyvqa", {}).get("doing", {})
     for (verb,) in words.ranked("verb"):
         if verb not in doing:
-            yield ("verb", verb), f"families: {{handyvqa: {{doing: {_flow({verb: participle(verb)})}}}}}"
+            yield ("verb", verb), f"families: {{handyvqa: {{doing: {_flow({verb: participle(spoken(verb))})}}}}}"
     names = [*domain.categories, *(domain.attributes["type"].values if "type" in domain.attributes else ())]
     for (noun,) in words.ranked("noun"):
         if not any(domain.same_noun(noun, name) for name in names):

@@ -15,6 +15,8 @@ from barista_bench.scene_graph.video_graph import UNNAMED, Attribute, Segment, V
 
 MOST_PLACES = 3
 """Places of a word that are kept."""
+KIND = "type"
+"""Attribute type that says what kind of thing an object is."""
 Word = tuple[str, ...]
 """The kind of a word, and the word: ("verb", "pour"), ("value", "state", "open")."""
 
@@ -130,14 +132,16 @@ def _add_values(
 
 
 def _add_touched_names(words: GraphWords, video: VideoGraph, activities: Sequence[Segment], place: PlaceOf) -> None:
-    """Nouns of activities that no category is, with the categories of what hands touch meanwhile."""
-    categories = {item.category.lower() for item in video.objects}
+    """Nouns of activities that nothing annotated is called, with the category of the one thing that hands touch
+    meanwhile: of several any could be meant, as of one without a category."""
+    names = {item.category.lower() for item in video.objects}
+    names |= {value.value.lower() for value in video.attributes() if value.type == KIND}
     hand_relations = [relation for relation in video.relations() if hand_side(relation.source.category)]
     for row in activities:
         noun = _verb_noun(row)[1]
         touched = {r.target.category.lower() for r in hand_relations if r.start < row.end and r.end > row.start}
-        for category in sorted(touched - {UNNAMED}) if noun and noun not in categories else ():
-            words.add(("named", noun, category), place(row.start))
+        if noun and noun not in names and len(touched) == 1 and UNNAMED not in touched:
+            words.add(("named", noun, *touched), place(row.start))
 
 
 def survey(graph: SceneGraph) -> GraphWords:
@@ -187,6 +191,63 @@ def participle(verb: str) -> str:
     elif re.fullmatch(r"[^aeiou]*[aeiou][^aeiouwxy]", head):
         head += head[-1]
     return f"{head}ing {tail}".strip()
+
+
+SPOKEN = {
+    "look": "look at",
+    "pick": "pick up",
+    "point": "point at",
+    "put": "put down",
+    "reach": "reach for",
+    "set": "set down",
+    "throw": "throw away",
+}
+"""Verbs that people say with another word before the noun: they do not "pick the lemon"."""
+
+
+def spoken(verb: str) -> str:
+    """A verb as it stands before a noun.
+
+    >>> spoken("reach"), participle(spoken("pick")), spoken("pour")
+    ('reach for', 'picking up', 'pour')
+    """
+    return SPOKEN.get(verb, verb)
+
+
+_IRREGULAR = {
+    "bring": "brought",
+    "break": "broken",
+    "cut": "cut",
+    "get": "got",
+    "grind": "ground",
+    "hold": "held",
+    "lay": "laid",
+    "put": "put",
+    "set": "set",
+    "shake": "shaken",
+    "take": "taken",
+    "tear": "torn",
+    "throw": "thrown",
+}
+"""Past participles that are not made by rule."""
+
+
+def past_participle(verb: str) -> str:
+    """What a thing is when somebody has done this to it.
+
+    >>> [past_participle(verb) for verb in ("pour", "place", "stir", "carry", "pick up", "cut", "turn")]
+    ['poured', 'placed', 'stirred', 'carried', 'picked up', 'cut', 'turned']
+    """
+    head, _, tail = verb.partition(" ")
+    if head in _IRREGULAR:
+        done = _IRREGULAR[head]
+    elif head.endswith("e"):
+        done = f"{head}d"
+    elif re.search(r"[^aeiou]y$", head):
+        done = f"{head[:-1]}ied"
+    else:
+        done = f"{participle(head).removesuffix('ing')}ed"
+    return f"{done} {tail}".strip()
 
 
 def third_person(verb: str) -> str:

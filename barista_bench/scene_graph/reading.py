@@ -266,7 +266,9 @@ def _read_by_record(data: bytes, log: ProblemLog) -> ReleaseRecords:
     if missing:
         what = f"top-level key {missing[0]!r} is missing"
         if "images" in sections:
-            remedy = "it is a COCO file of pictures: `annotate import --format coco_video` takes COCO's form for videos"
+            remedy = (
+                "it is a COCO file of pictures: `barista-bench import-graph --from table --map coco` makes graphs of it"
+            )
         else:
             remedy = f"write {', '.join(_REQUIRED)}, or fetch the file again"
         raise DataError(f"{log.file}: {what}. Remedy: {remedy}")

@@ -22,6 +22,11 @@ since samples of one unit resemble each other.
 """
 
 from barista_bench.core.resampling import Interval as Interval
+from barista_bench.runs.score.labels import (
+    comparable_groups as comparable_groups,
+    differing_circumstances as differing_circumstances,
+    run_labels as run_labels,
+)
 from barista_bench.runs.score.scoring import interval_of as interval_of
 from barista_bench.stats.agreement import (
     AnswerAgreement as AnswerAgreement,
@@ -49,11 +54,6 @@ from barista_bench.stats.comparison import (
     Comparison as Comparison,
     compare_pair as compare_pair,
     compare_runs as compare_runs,
-)
-from barista_bench.stats.labels import (
-    comparable_groups as comparable_groups,
-    differing_circumstances as differing_circumstances,
-    run_labels as run_labels,
 )
 from barista_bench.stats.propagation import (
     PropagationEdge as PropagationEdge,

@@ -27,8 +27,8 @@ from barista_bench.core.model_names import HUMAN
 from barista_bench.core.task import Example, Prediction, Scored, Task
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.runs.score.comparability import distinguishing_parts
+from barista_bench.runs.score.labels import Labels, comparable_groups, run_labels
 from barista_bench.runs.score.scoring import ScoredRun
-from barista_bench.stats.labels import Labels, comparable_groups, run_labels
 
 FEWEST_MODELS = 3
 

@@ -17,10 +17,10 @@ from typing import Final
 
 from barista_bench.core.model_names import ABLATIONS, GUESSES
 from barista_bench.core.resampling import PERMUTATIONS
+from barista_bench.runs.score.labels import Labels, run_labels
 from barista_bench.runs.score.samples import ScoredSample
 from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.stats.comparison import Comparison, compare_pair, corrected
-from barista_bench.stats.labels import Labels, run_labels
 
 KINDS: Final = (*ABLATIONS, *GUESSES)
 

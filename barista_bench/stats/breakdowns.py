@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from barista_bench.core.example import per_example
 from barista_bench.core.failures import FAILURE_KINDS, AnswerFailure
 from barista_bench.core.guarding import attempt, unit_of
+from barista_bench.core.remembering import remembered
 from barista_bench.core.statistics import Floats
 from barista_bench.core.task import Example, Json, Task, evidence_objects
 from barista_bench.errors import ConfigError
@@ -78,7 +78,7 @@ def facts(task: Task, example: Example) -> Mapping[str, Json]:
     return _facts(example, task)
 
 
-@per_example
+@remembered
 def _facts(example: Example, task: Task) -> Mapping[str, Json]:
     facets = attempt(task, "facets", example, lambda: task.facets(example), {})
     values: dict[str, Json] = {LABEL: example.label, **example.metadata, **facets}

@@ -32,9 +32,9 @@ from barista_bench.core.statistics import Floats, SumStatistics, fraction
 from barista_bench.core.task import Task
 from barista_bench.errors import DataError
 from barista_bench.runs.score.comparability import ABOUT_EXAMPLES, differences
+from barista_bench.runs.score.labels import run_labels
 from barista_bench.runs.score.samples import ScoredSample, by_repetition
 from barista_bench.runs.score.scoring import ScoredRun
-from barista_bench.stats.labels import run_labels
 
 TIE = 1e-12
 """Differences that are smaller are rounding."""

@@ -13,13 +13,13 @@ from barista_bench.core.resampling import PERMUTATIONS
 from barista_bench.errors import BaristaError
 from barista_bench.files.owned_folders import ANALYSIS, replacing_folder
 from barista_bench.files.writing import write_whole
+from barista_bench.runs.score.labels import run_labels
 from barista_bench.runs.score.results import Figure
 from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.stats.agreement import RankAgreement, answer_agreement, rank_agreement
 from barista_bench.stats.baselines import baseline_gaps, consistency
 from barista_bench.stats.breakdowns import breakdown_keys, breakdowns, failure_rows
 from barista_bench.stats.comparison import Comparison, compare_runs
-from barista_bench.stats.labels import run_labels
 from barista_bench.stats.propagation import propagation
 from barista_bench.tables import Table, interval, to_csv
 

@@ -73,8 +73,10 @@ class Home(View):
             release = workspace.release
             yield _folder("release", release.root, {"video": len(release.video_ids), "problem": len(release.problems)})
         for path in workspace.datasets:
-            rows = [sum(config["rows"].values()) for config in read_manifest(path).get("configs", [])]
-            yield _folder("dataset", path, {"set": len(rows), "example": sum(rows)})
+            # The other configs are tables of the graph, whose rows ask nothing.
+            sets = [config for config in read_manifest(path).get("configs", []) if config.get("content_hash")]
+            questions = sum(sum(config["rows"].values()) for config in sets)
+            yield _folder("dataset", path, {"set": len(sets), "question": questions})
         if runs := workspace.runs:
             models = {read_run(run).identity.model.name for run in runs}
             scored = sum((run / RESULTS_FILE).is_file() for run in runs)

@@ -18,8 +18,9 @@ from barista_bench.errors import ConfigError
 from barista_bench.files.owned_folders import check_place
 from barista_bench.files.writing import atomic_write, locked_for_update
 from barista_bench.runs.ask.config import RunConfig
-from barista_bench.runs.ask.opening import ALL, OpenedTask
+from barista_bench.runs.ask.opening import ALL
 from barista_bench.runs.log.inputs import asks_in_steps
+from barista_bench.runs.run_folder import OpenedTask
 from barista_bench.studio.people import draw, draw_order, tasks_to_ask
 from barista_bench.studio.study import (
     STUDY_FILE,

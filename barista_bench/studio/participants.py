@@ -21,7 +21,7 @@ from barista_bench.core.guarding import guarded
 from barista_bench.errors import DataError, TaskError
 from barista_bench.files.owned_folders import RUN, check_place
 from barista_bench.runs.log.inputs import asked_inputs, digest
-from barista_bench.runs.log.log_reader import finished_samples
+from barista_bench.runs.log_reader import finished_samples
 from barista_bench.studio.inviting import ATTENTION_CHOICES, study_tasks
 from barista_bench.studio.people import (
     AskedTask,

@@ -31,11 +31,12 @@ from barista_bench.judging.answers import asks_for_reasons
 from barista_bench.models import ModelIdentity
 from barista_bench.reporting.pictures import spread_order
 from barista_bench.runs.ask.config import RunConfig, Shard, checked
-from barista_bench.runs.ask.opening import ALL, OpenedTask, open_tasks
+from barista_bench.runs.ask.opening import ALL, open_tasks
 from barista_bench.runs.ask.runner import claimed_run, locked_log
 from barista_bench.runs.log.inputs import AskedInput, asked_inputs, digest, sample_keys
-from barista_bench.runs.log.log_reader import finished_samples
 from barista_bench.runs.log.sample_log import SampleRecord, sample_digest
+from barista_bench.runs.log_reader import finished_samples
+from barista_bench.runs.run_folder import OpenedTask
 from barista_bench.studio.footage import jpeg
 from barista_bench.studio.told import told_to_people
 from barista_bench.studio.workspace import Json, View, Workspace, sent_as, whole_number

@@ -18,7 +18,7 @@ from barista_bench.core.task import Judged
 from barista_bench.errors import BaristaError, DataError
 from barista_bench.files.writing import atomic_write, locked_for_update
 from barista_bench.judging.answers import RunAnswers, asks_for_reasons
-from barista_bench.judging.cross import labels_of_runs
+from barista_bench.judging.cross import model_labels
 from barista_bench.judging.human import Rating, read_ratings
 from barista_bench.judging.rubric import TOP_SCORE, Rubric, load_rubric
 from barista_bench.runs.run_folder import read_run
@@ -131,8 +131,7 @@ class RatingAnswers(View):
         if self._answers is None:
             distinct: dict[tuple[str, str], AnswerToRate] = {}
             runs = list(self._scored_runs())
-            labels = labels_of_runs([(run.task.name, run.folder, run.results.model.label) for run in runs])
-            for run, label in zip(runs, labels, strict=True):
+            for run, label in zip(runs, model_labels(runs), strict=True):
                 rubric, answers = load_rubric(run.task), RunAnswers.of(run)
                 for sample, answer in zip(answers.samples, answers.answers, strict=True):
                     if answer is not None and isinstance(answer.view, Judged):

@@ -40,7 +40,7 @@ from barista_bench.media.video import open_reader
 from barista_bench.media.video.frame_folder import video_sha256
 from barista_bench.runs.log.inputs import asks_in_steps
 from barista_bench.runs.run_folder import read_run
-from barista_bench.runs.score.scoring import read_scored
+from barista_bench.runs.score.scoring import ScoredRun, read_scored
 from barista_bench.scene_graph import Instance, SceneGraph, VideoGraph
 from barista_bench.scene_graph.masks import MaskTracks, Rle
 from barista_bench.scene_graph.terms import TERMS_FILE, Terms, terms_bytes
@@ -162,12 +162,16 @@ _BATCH = 16
 
 @dataclass(frozen=True, slots=True)
 class ExportResult:
-    """The output of `export`: `rows` counts conversations, or for `coco` and `davis` objects on frames."""
+    """The output of `export`: `rows` counts conversations, or for `coco` and `davis` objects on frames.
+
+    `faults` are errors that the run's task raised; an answer with one is in no row.
+    """
 
     folder: Path
     rows: int
     videos: int
     notes: tuple[str, ...] = ()
+    faults: tuple[str, ...] = ()
 
 
 def export(
@@ -206,7 +210,7 @@ def export(
     if tasks and form != "chat":
         raise ConfigError("--task goes with --format chat. Remedy: leave it out")
     refuse_inside(Path(out), data, root, run, *held_out)
-    configs, notes = tuple(tasks), tuple[str, ...]()
+    configs, notes, faults = tuple(tasks), tuple[str, ...](), tuple[str, ...]()
     if run is not None:
         identity = read_run(run).identity
         configs, box_format = (identity.task,), identity.model.box_format.format
@@ -216,7 +220,9 @@ def export(
     training = _training_videos(data, configs, held_out, box_format)
     with replacing_folder(Path(out), TRAINING_SET) as folder:
         if run is not None:
-            rows = _write_conversations(_preferences(data, run, root), folder, ("chosen", "rejected"))
+            scored = read_scored(run, data=data, root=root)
+            rows = _write_conversations(_preferences(data, scored, root), folder, ("chosen", "rejected"))
+            faults = tuple(scored.task.faults)
         elif box_format is not None:
             rows = _write_conversations(_chats(data, configs, box_format, root), folder, ("completion",))
         else:
@@ -227,7 +233,7 @@ def export(
             data_terms = msgspec.convert(terms, Terms)
             write_whole(folder / TERMS_FILE, terms_bytes(data_terms))
             notes = (*notes, f"the data of {data_terms.title} are under {data_terms.licence}: {TERMS_FILE} goes along")
-    return ExportResult(Path(out), rows, len(training.videos), notes)
+    return ExportResult(Path(out), rows, len(training.videos), notes, faults)
 
 
 def _training_videos(
@@ -278,18 +284,17 @@ def _chats(data: Path, tasks: Sequence[str], box_format: BoxFormat, root: str | 
                 yield _row(loaded, task, box_format, completion=answer)
 
 
-def _preferences(data: Path, run: str | Path, root: str | Path | None) -> Iterator[_Row]:
+def _preferences(data: Path, run: ScoredRun, root: str | Path | None) -> Iterator[_Row]:
     """Yield each different wrong answer of a run with the reference, and with the prompt of the run.
 
     An answer is wrong if the task finds a failure in it; an unreadable answer is wrong. Answers to test examples are
     skipped.
     """
-    scored = read_scored(run, data=data, root=root)
-    task, box_format = scored.task, read_run(run).identity.model.box_format.format
+    task, box_format = run.task, run.results.model.box_format.format
     if why_not := _why_untrainable(task):
-        raise ConfigError(f"{run}: {task.name}: {why_not}. Remedy: give another run")
+        raise ConfigError(f"{run.folder}: {task.name}: {why_not}. Remedy: give another run")
     wrong: dict[str, dict[str, None]] = {}
-    for sample in scored.samples:
+    for sample in run.samples:
         example, prediction = sample.example, sample.prediction
         if sample.record.text and attempt(task, "failures", example, partial(task.failures, example, prediction), ()):
             wrong.setdefault(sample.example.example_id, {})[sample.record.text] = None

@@ -109,7 +109,7 @@ def test_every_answer_is_read_as_released(answers: Answers, compared: Compared) 
 def test_the_figures_of_every_example_are_the_released_ones(answers: Answers, compared: Compared) -> None:
     for row in asked(answers.rows):
         if not (row["error"] or "").startswith("raises"):
-            compared(answers.task.name, "answers scored, every figure", 1)
+            compared(answers.task.name, "answers scored, every score", 1)
             expected = {key: value for key, value in row["figures"].items() if not key.startswith("geval_")}
             kept = answers.result(row).keys() - OF_THE_TRUTH - OF_THE_QUESTION - row.get("parsed", {}).keys()
             assert {key: answers.result(row)[key] for key in kept} == expected, row["raw_text"]

@@ -3,9 +3,9 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from barista_bench.benchmarks.barista.common import domain_vocabulary
 from barista_bench.benchmarks.kinds.text import lexical_statistics
 from barista_bench.benchmarks.lexical import NO_OVERLAP, Overlap, after_label, content_words, overlap
+from barista_bench.scene_graph.domain import domain_vocabulary
 
 
 def test_words_are_compared_without_case_order_and_plural() -> None:

@@ -4,9 +4,9 @@ import msgspec
 from hypothesis import given, strategies as st
 
 from barista_bench.benchmarks.barista.change_detection import CATEGORIES, Change
-from barista_bench.benchmarks.barista.common import domain_vocabulary
 from barista_bench.benchmarks.barista.qa_templates import FEWEST_WORDS, changes_to_tell, describe_change, write_pair
 from barista_bench.benchmarks.lexical import is_said
+from barista_bench.scene_graph.domain import domain_vocabulary
 from tests.judging.changes import change
 
 names = st.sampled_from(sorted(domain_vocabulary()))

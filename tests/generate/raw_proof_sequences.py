@@ -2,6 +2,7 @@
 
 from itertools import combinations
 
+from tests.generate.raw_descriptions import is_told_apart
 from tests.generate.raw_video import DOMAIN, SIDES, RawVideo
 from tests.generate.raw_words import Said, Truth, could_mean, exclusive_values, other_action, unique
 
@@ -147,6 +148,9 @@ def named(video: RawVideo, said: Said) -> Truth:
     """Whether an object has a name, with or without what it belongs to, that means nothing else on the frames."""
     item = said["object"]
     frames = said.get("frames", range(video.count))
+    if said.get("description"):
+        shown = [frame for frame in frames if "frames" in said or frame % round(video.fps) == 0]
+        return is_told_apart(video, item, said["description"], shown) or None
     wholes = [label for (part, whole) in video.places if part == item for label in video.labels(whole)]
     names = [f"{name}{end}" for name in video.labels(item) for end in ("", *(f" of the {whole}" for whole in wholes))]
     return any(unique(video, name, item, frames) for name in names) or None

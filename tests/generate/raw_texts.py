@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+from tests.generate.raw_descriptions import plain
 from tests.generate.raw_video import DOMAIN, SIDES, RawVideo, Row
 from tests.generate.raw_words import Said, function_of, same_noun
 
@@ -47,7 +48,7 @@ def reads(video: RawVideo, said: Said, text: str, question: str) -> bool:
 
 def is_named(video: RawVideo, words: str, item: str) -> bool:
     """Whether words are a name of an object; with a whole, that it is a part of or belongs to that."""
-    head, _, owner = words.lower().removeprefix("the ").partition(" of the ")
+    head, _, owner = plain(words.lower().removeprefix("the ")).partition(" of the ")
     wholes = [whole for part, whole in video.places if part == item]
     return head in video.labels(item) and (not owner or any(owner in video.labels(whole) for whole in wholes))
 
@@ -102,7 +103,9 @@ def is_interval(video: RawVideo, text: str, start: int, last: int) -> bool:
 
 def mentions(video: RawVideo, question: str, item: str) -> bool:
     """Whether a question has a name of an object in it."""
-    return any(re.search(rf"\bthe {re.escape(label)}\b", question, re.IGNORECASE) for label in video.labels(item))
+    place = "(?:leftmost |middle |rightmost )?"
+    labels = map(re.escape, video.labels(item))
+    return any(re.search(rf"\bthe {place}{label}\b", question, re.IGNORECASE) for label in labels)
 
 
 def is_then(video: RawVideo, question: str, frame: int) -> bool:
@@ -152,6 +155,13 @@ def all_of(video: RawVideo, said: Said, text: str, question: str) -> bool:
     kinds = [part["says"] for part in parts]
     if kinds == ["Touches", "Touches"] and len(times(question)) == 2:
         return touches_in_turn(video, parts, text, question)
+    two = re.fullmatch(f"the {HAND.replace('(.+)', '(.+?)')}, and the right hand is touching (?P<other>.+)", text, re.I)
+    both = re.fullmatch("both hands are touching (?P<name>.+)", text, re.IGNORECASE)
+    if kinds == ["Touches", "Touches"] and (match := two or both):
+        names = [match["name"], (two or match)["other"] if two else match["name"]]
+        said_names = all(is_named(video, name, part["object"]) for name, part in zip(names, parts, strict=True))
+        is_when = all(is_then(video, question, part["frame"]) for part in parts)
+        return said_names and is_when and [part["side"] for part in parts] == ["left", "right"]
     if set(kinds) == {"Touches"}:
         return all(touches(video, part, text, question) and is_then(video, question, part["frame"]) for part in parts)
     if kinds == ["InStep", "InStep"]:

@@ -129,7 +129,11 @@ def test_objects_are_all_that_is_touched_and_never_a_whole_beside_its_part(scene
     passed = {**OBJECTS, "towel": ("towel", (10, 62, 40, 30))}
     (candidate,) = asked(scene_of(tmp_path / "passed", document(passed)), "objects")
     assert "towel" not in {*right(candidate), *distractors(candidate)}, "a hand passes it closely"
-    twice = scene_of(tmp_path / "twice", document({**OBJECTS, "second": ("coffee cup", (220, 20, 30, 30))}))
+    aside = scene_of(tmp_path / "aside", document({**OBJECTS, "second": ("coffee cup", (220, 20, 30, 30))}))
+    (candidate,) = asked(aside, "objects")
+    assert "coffee cup on the left" in right(candidate)
+    above = {**OBJECTS, "second": ("coffee cup", lambda frame: (cup(frame)[0], 2, 30, 15))}
+    twice = scene_of(tmp_path / "twice", document(above))
     assert not asked(twice, "objects")
     assert refused(twice, "objects") == {"a name could mean several things in view": 1}
 

@@ -11,8 +11,9 @@ from barista_bench.generate.egocot_statements import InStep
 from barista_bench.generate.generator import generate, missing_lines, read_missing
 from barista_bench.generate.missing import MissingAnnotation, UndecidedCandidates, _deciding_work, _further_work
 from barista_bench.generate.statements import Does, HasValue, Located, Statement, TouchedDuring, Touches, Unique
+from barista_bench.generate.tog_bench_statements import Fills, Handled
 from barista_bench.scene_graph.domain import load_domain
-from tests.generate.graphs import table
+from tests.generate.graphs import candidate_of, table
 
 THINGS = {"left": "left hand", "right": "right hand", "cup": "coffee cup", "jar": "jar", "lid": "lid", "pot": "pitcher"}
 
@@ -38,6 +39,16 @@ def test_drawing_the_masks_that_are_asked_for_lets_the_questions_be_asked(tmp_pa
     assert best.work not in [row.work for row in none]
 
 
+def test_only_frames_that_the_video_has_are_named(tmp_path: Path) -> None:
+    scene = table(tmp_path, {"pot": "pitcher"}, frames=90)
+    waiting = UndecidedCandidates()
+    candidate = candidate_of(
+        Choice("The pitcher", Fills("pot", ("pitcher",))), span=(0, 90), frames=(), given=(Handled("pot"),)
+    )
+    waiting.add("tog_bench", candidate, scene, 0, Handled.unmet)
+    assert [row.frames for row in waiting.most_useful()] == [(0, 89)]
+
+
 def test_generate_says_so_and_which_words_the_domain_lacks(small_release: Path, tmp_path: Path) -> None:
     source = tmp_path / "graphs"
     for path in sorted(small_release.glob("*/coco_annotation.json")):
@@ -60,7 +71,10 @@ def test_generate_says_so_and_which_words_the_domain_lacks(small_release: Path, 
     [
         (Touches("left", "cup", 30), "record any touch of the left hand that is missing"),
         (TouchedDuring("cup", 10, 60), "record any touch of the hands that is missing"),
-        (Unique("cup", (30,)), "tell the coffee cup from others of its name, by color or type"),
+        (
+            Unique("cup", (30,)),
+            "tell the coffee cup from others of its name, by the hand or place that it is in, color or type",
+        ),
         (HasValue("cup", "state", "empty", 30), "say in what state the coffee cup is"),
         (InStep("Brew", 30), "say which step of the work is under way"),
         (Located("cup", "on", "jar", 30), "say where the coffee cup is"),

@@ -88,7 +88,7 @@ def test_a_clip_takes_things_as_the_clip_before_it_left_them(tmp_path: Path) -> 
 
 
 def test_permutations_are_orders_that_could_have_happened(tmp_path: Path) -> None:
-    sequences = Sequences(scene_of(tmp_path))
+    sequences = Sequences(scene_of(tmp_path), fps=30)
     assert [clip.name for clip in sequences.clips] == [name for name, _, _ in ACTIVITIES]
     assert [(1, 2), (2, 1)] in list(sequences.permutation_sets(2))
     (orders,) = (orders for orders in sequences.permutation_sets(3) if set(orders[0]) == {0, 1, 2})
@@ -101,7 +101,7 @@ def test_permutations_are_orders_that_could_have_happened(tmp_path: Path) -> Non
 
 
 def test_general_sets_share_beginnings_of_every_length(tmp_path: Path) -> None:
-    sequences = Sequences(scene_of(tmp_path))
+    sequences = Sequences(scene_of(tmp_path), fps=30)
     base = (0, 1)
     orders = sequences.general_set(base)
     assert orders[0] == base
@@ -112,7 +112,7 @@ def test_general_sets_share_beginnings_of_every_length(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("activities", "reason"),
     [
-        ([("Move cup", 0, 3)], "less than 0.5 s"),
+        ([("Move cup", 0, 2)], "less than 3 frames"),
         ([("Move cup", 0, 60)], "more than 4 s"),
         ([("Move cup", 80, 100)], "no hand at work"),
     ],
@@ -124,6 +124,15 @@ def test_actions_that_no_clip_can_show_are_counted_with_the_reason(
     candidates = list(VistaFamily(load_domain()).decide_all(scene_of(tmp_path, activities=activities), tally))
     assert {candidate.subtask for candidate in candidates} == {"on_v_off"}  # which asks for no action
     assert any(reason in why for why in reasons_of("objects", tally))
+
+
+@pytest.mark.parametrize(("end", "fps", "is_shown"), [(3, 30, True), (3, 5, False), (6, 5, True), (2, 30, False)])
+def test_a_short_action_is_shown_where_three_pictures_of_it_are(
+    tmp_path: Path, end: int, fps: float, is_shown: bool
+) -> None:
+    """The graph has ten frames a second."""
+    clips = Sequences(scene_of(tmp_path, activities=[("Move cup", 40, 40 + end)]), fps=fps).clips
+    assert bool(clips) is is_shown
 
 
 def test_a_cup_that_something_is_in_is_not_called_empty(tmp_path: Path) -> None:

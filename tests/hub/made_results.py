@@ -9,17 +9,9 @@ from barista_bench.hub.checks import checked
 from barista_bench.hub.rows import SubmissionRow
 from barista_bench.hub.submission import Submission, SubmissionTarget, submission_of
 from barista_bench.judging.results import CategoryFigures, JudgedCoverage, JudgedResults, JudgeInfo, RubricInfo
+from barista_bench.runs.described import BoxFormatInfo, ModelInfo
 from barista_bench.runs.score.costs import Cost
-from barista_bench.runs.score.results import (
-    BoxFormatInfo,
-    DatasetInfo,
-    Figure,
-    ModelInfo,
-    PromptsInfo,
-    Results,
-    SampleCoverage,
-    Timing,
-)
+from barista_bench.runs.score.results import DatasetInfo, Figure, PromptsInfo, Results, SampleCoverage, Timing
 
 MODEL = "garden/fruit-8b"
 DATASET = "garden/BARISTA"

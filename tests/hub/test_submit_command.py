@@ -74,6 +74,27 @@ def test_a_real_run_becomes_a_submission(small_release: Path, tmp_path: Path) ->
     assert "0 files written" in said
 
 
+def test_a_run_that_was_never_scored_is_scored_for_the_submission(honest_run: Path, tmp_path: Path) -> None:
+    code, said = submit(honest_run, "--out", tmp_path / "scored")
+    assert code == 0, said
+    run = tmp_path / "run"
+    shutil.copytree(honest_run, run)
+    for name in ("results.json", "scores.jsonl"):
+        (run / name).unlink()
+    code, said = submit(run, "--data", _data_of(honest_run), "--out", tmp_path / "unscored")
+    assert code == 0, said
+    assert not (run / "results.json").exists()
+    written = [path.relative_to(tmp_path / "scored") for path in (tmp_path / "scored").rglob("*.yaml")]
+    assert written
+    for name in written:
+        assert (tmp_path / "unscored" / name).read_bytes() == (tmp_path / "scored" / name).read_bytes()
+
+
+def _data_of(run: Path) -> str:
+    """Where the dataset of a run lies."""
+    return str((run / json.loads((run / "run.json").read_text())["data"]["path"]).resolve())
+
+
 def test_nothing_leaves_the_machine_without_push(hub: UploadStandIn, honest_run: Path, tmp_path: Path) -> None:
     code, said = submit(honest_run, "--out", tmp_path / "out")
     assert code == 0, said

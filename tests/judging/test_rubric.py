@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from barista_bench.benchmarks import get_task
-from barista_bench.benchmarks.barista.common import domain_vocabulary
 from barista_bench.core.task import Judged
 from barista_bench.errors import ConfigError
 from barista_bench.judging.forms import form_prompt, form_prompts, read_steps, steps_prompt
 from barista_bench.judging.rubric import load_rubric
 from barista_bench.runs.ask.replies import Unusable
+from barista_bench.scene_graph.domain import domain_vocabulary
 
 REFERRING = get_task("barista", "referring")
 VQA = get_task("barista", "temporal_vqa")

@@ -4,7 +4,7 @@ import random
 from collections.abc import Iterator, Sequence
 
 from barista_bench.benchmarks import Benchmark
-from barista_bench.benchmarks.barista.common import FrameMetadata, FrameSampling, frame_metadata
+from barista_bench.benchmarks.kinds.frames import FrameMetadata, FrameSampling, frame_metadata
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Candidate, GraphTask, Vocabulary
 from barista_bench.core.example import Evidence, Inputs, Target

@@ -14,18 +14,10 @@ from barista_bench.core.prompt import ImagePart, Prompt, TextPart
 from barista_bench.core.statistics import Row, SumStatistics, fraction
 from barista_bench.core.task import Example, Explanation, ExplanationRow, FrameRef, Overlay, Prediction, Scored, Task
 from barista_bench.errors import DataError
+from barista_bench.runs.described import BoxFormatInfo, ModelInfo, Prices
 from barista_bench.runs.log.sample_log import SampleRecord
-from barista_bench.runs.score.costs import Prices, costs_of
-from barista_bench.runs.score.results import (
-    BoxFormatInfo,
-    Breakdown,
-    DatasetInfo,
-    ModelInfo,
-    PromptsInfo,
-    Results,
-    SampleCoverage,
-    Timing,
-)
+from barista_bench.runs.score.costs import costs_of
+from barista_bench.runs.score.results import Breakdown, DatasetInfo, PromptsInfo, Results, SampleCoverage, Timing
 from barista_bench.runs.score.samples import ScoredSample, counted_samples, figure
 from barista_bench.runs.score.scoring import ScoredRun
 from tests.stats.made import Bare
@@ -37,7 +29,7 @@ class Fruit(Bare):
     """Name the fruit: target and answer are sets of words."""
 
     benchmark, name, upstream_name, version, primary, sample_score = "garden", "fruit", "fruit", 3, "micro_f1", "f1"
-    primary_note = "F1 of words over all samples."
+    primary_note, row_note = "F1 of words over all samples.", "two pictures, and the fruit in them"
 
     def prompt(self, example: Example, box_format: BoxFormat) -> Prompt:
         return Prompt("Name the fruit.", (ImagePart(0), ImagePart(1), TextPart(f"Which? {example.inputs['hint']}")))

@@ -26,7 +26,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.mark.integration
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("hash_", ["", TASK, f"{TASK}?all=1", f"{TASK}/fruit%3Avideo%3A0", "#across"])
+@pytest.mark.parametrize(
+    "hash_", ["", TASK, f"{TASK}?all=1", f"{TASK}/fruit%3Avideo%3A0", "#across", "#failures/mixed"]
+)
 def test_a_checker_of_accessibility_has_no_serious_fault_to_report(
     chromium: Browser, axe: str, made: str, hash_: str, scheme: Literal["light", "dark"]
 ) -> None:

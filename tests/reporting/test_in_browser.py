@@ -26,7 +26,7 @@ BAD = f"org/{HOSTILE}"
 def written(tmp_path_factory: pytest.TempPathFactory) -> str:
     examples = MadeExamples(10, broken=frozenset({2}))
     runs = [
-        made_run(examples, name=BAD, answer=f"{HOSTILE}, apple"),
+        replace(made_run(examples, name=BAD, answer=f"{HOSTILE}, apple"), name=BAD),
         made_run(examples, name="good", statuses=[Status.OK], answer="apple, pear", folder="b"),
         made_run(examples, name="chance", statuses=[Status.OK], answer="plum", folder="c"),
         made_run(examples, name="cut", statuses=[Status.OK], left_out=4, folder="d"),
@@ -87,11 +87,54 @@ def test_what_a_figure_is_shows_on_hover_and_on_focus(page: Page) -> None:
     explained = page.get_by_role("tooltip", include_hidden=True)
     expect(explained).to_be_hidden()
     page.locator(".about").hover()
-    expect(explained).to_have_text(Fruit.primary_note)
+    expect(explained).to_contain_text(Fruit.primary_note)
     page.mouse.move(0, 0)
     expect(explained).to_be_hidden()
     page.locator(".about").focus()
     expect(explained).to_be_visible()
+
+
+def test_a_models_name_leads_to_its_failures_in_all_tasks_and_its_figure_to_those_of_a_task(page: Page) -> None:
+    page.locator(".board tbody th a", has_text="cut").click()
+    expect(page.locator("main h2")).to_have_text("Failures of cut")
+    assert texts(page, ".kind") == ["missed 12×", "hallucinated 12×"]
+    page.keyboard.press("Escape")
+    page.locator(".board tr", has_text="cut").locator("td a").first.click()
+    expect(page.locator("#by-model")).to_have_value("cut")
+    expect(page.locator("#by-failure")).to_have_value("any")
+    shown(page, 6)
+
+
+def test_a_hostile_model_has_a_screen_of_its_failures_too(page: Page) -> None:
+    page.locator(".board tbody th a", has_text="org/").click()
+    expect(page.locator("main h2")).to_have_text(f"Failures of {BAD}")
+
+
+def test_questions_are_a_row_a_task_with_statistics_a_click_away(page: Page) -> None:
+    assert texts(page, ".questions thead th")[2] == "does it beat guessing?"
+    assert texts(page, ".questions td")[1] == "yes +1.000 against chance"
+    statistics = page.locator(".answers .under", has_text="of chance").first
+    expect(statistics).to_have_count(0)
+    page.get_by_text("the statistics behind them").click()
+    expect(statistics).to_contain_text("resampling units")
+
+
+def test_the_head_says_what_the_figures_are_of_and_more_on_demand(page: Page) -> None:
+    head = page.locator("#provenance")
+    expect(head).to_contain_text("data 0123456789ab")
+    head.locator("summary").click()
+    expect(head.locator("h3")).to_have_text(["Data", "Models"])
+    head.locator("summary").click()
+
+
+def test_a_table_that_is_cut_says_so_until_it_is_scrolled_to_its_end(page: Page) -> None:
+    hint = page.locator(".scroll-frame:has(.board) .hint")
+    expect(hint).to_be_hidden()
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.evaluate("for (const cell of document.querySelectorAll('.board td')) cell.style.minWidth = '30rem'")
+    expect(hint).to_be_visible()
+    page.evaluate("(area => { area.scrollLeft = area.scrollWidth })(document.querySelector('.scroll:has(.board)'))")
+    expect(hint).to_be_hidden()
 
 
 def test_a_task_has_figures_failures_and_one_breakdown_and_figures_lead_to_samples(page: Page) -> None:
@@ -143,8 +186,18 @@ def test_the_gallery_is_ordered_by_score_and_by_disagreement(page: Page) -> None
     expect(first).to_contain_text("1.00")
     visit(page, f"{TASK}?order=apart", "#count")
     expect(page.locator(".tile:first-child .chip").first).to_be_visible()
-    scores = [float(chip[1:]) for chip in texts(page, ".tile:first-child .chip") if not chip.endswith("–")]
+    chips = texts(page, ".tile:first-child .chip")
+    assert [chip.partition(" ")[0] for chip in chips] == ["A", "B", "C", "D"], "as the legend names the models"
+    scores = [float(chip.partition(" ")[2][1:]) for chip in chips if not chip.endswith("–")]
     assert max(scores) - min(scores) == 1.0
+
+
+def test_a_tile_has_the_question_and_the_wrong_answer_beside_the_true_one(page: Page) -> None:
+    visit(page, f"{TASK}?model=chance", ".tile .line")
+    first = page.locator(".tile").first
+    expect(first.locator(".question")).to_contain_text("Which?")
+    assert texts(page, ".tile:first-child .line") == ["chance: wrong plum", "true apple; pear"]
+    expect(first.locator(".chip")).to_contain_text("chance")
 
 
 def test_search_reads_ids_and_answers(page: Page) -> None:
@@ -346,7 +399,7 @@ def test_of_five_thousand_samples_few_tiles_are_made_and_all_can_be_reached(
         page.locator(".tile").first.wait_for()
         assert page.locator(".tile").count() < 80
         page.evaluate("document.querySelector('.scroller').scrollTop = 1e9")
-        expect(page.locator(".tile", has_text="fruit:video:4999")).to_be_visible()
+        expect(page.locator(".tile", has_text="video_4999")).to_be_visible()
         page.locator("#by-text").fill("video_4321 ")
         page.keyboard.press("Enter")
         expect(page.locator("#count")).to_have_text("1 of 5000")

@@ -119,7 +119,12 @@ def test_paper_tables_and_charts_are_in_the_page_and_as_files(written: tuple[Pat
     rows = list(csv.reader((folder / "report_tables" / "paper_garden_table_1_samples.csv").open()))
     assert rows[0] == ["model", "runs", "samples", "score", "score notes"]
     assert [row[:4] for row in rows[1:3]] == [["two", "2", "6", "0.5"], ["one", "2", "5", "0.5"]]
-    assert (folder / "report_tables" / "paper_garden_figure_3_the_numbers.tex").is_file()
+    text = (folder / "report_tables" / "paper_garden_figure_3_the_numbers.tex").read_text(encoding="utf-8")
+    assert text.startswith("\\begin{table}\n\\caption{paper Garden: ")
+    index = (folder / "report_tables" / "index.tex").read_text(encoding="utf-8")
+    files = {path.stem for path in (folder / "report_tables").glob("*.tex")} - {"index"}
+    assert set(re.findall(r"\\input\{(\w+)\.tex\}", index)) == files
+    assert index.endswith("\\end{document}\n")
 
 
 def test_tables_put_a_task_of_another_benchmark_beside_their_own(

@@ -7,6 +7,7 @@ import json
 import re
 import zlib
 from collections.abc import Sequence
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -103,7 +104,7 @@ def page_of(runs: Sequence[ScoredRun], out: Path, **settings: Any) -> Page:
 def runs() -> list[ScoredRun]:
     examples = MadeExamples(10, broken=frozenset({2}))
     return [
-        made_run(examples, name=f"org/{HOSTILE}", answer=f"{HOSTILE}, apple"),
+        replace(made_run(examples, name="bad", answer=f"{HOSTILE}, apple"), name=f"org/{HOSTILE}"),
         made_run(examples, name="oracle", statuses=[Status.OK], answer="apple, pear", folder="b"),
         made_run(examples, name="oracle", statuses=[Status.OK], left_out=4, folder="c"),
     ]
@@ -344,7 +345,7 @@ def test_markdown_is_short_and_leads_into_the_page(runs: list[ScoredRun], tmp_pa
     lines = text.splitlines()
     assert len(lines) < 200
     assert "more lines: see report.html]" in lines[-1]
-    assert "- [task 7](report.html#garden_task_7): model" in text
+    assert "- [task 7](report.html#garden_task_7): two pictures" in text
 
 
 def named(name: str) -> Fruit:

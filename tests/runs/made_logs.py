@@ -8,8 +8,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from barista_bench.core.example import Status
-from barista_bench.runs.log.log_reader import LogReader
 from barista_bench.runs.log.sample_log import SampleLog, SampleRecord, encode_record, sample_digest, seal
+from barista_bench.runs.log_reader import LogReader
 
 NAMES = ("samples.jsonl", "samples-0.jsonl", "samples-1.jsonl", "samples-2.jsonl", "samples-10.jsonl")
 """In the order in which they count."""

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from barista_bench.errors import ConfigError
-from barista_bench.runs.log.log_reader import finished_samples
 from barista_bench.runs.log.sample_log import log_files, read_records
+from barista_bench.runs.log_reader import finished_samples
 from barista_bench.runs.score.scoring import score
 from tests.one_run import run
 from tests.processes import PROCESSES

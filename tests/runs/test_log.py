@@ -17,7 +17,6 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.models.base import TokenLogprob
 from barista_bench.runs.log import sample_log as log_module
-from barista_bench.runs.log.log_reader import compact, finished_samples
 from barista_bench.runs.log.sample_log import (
     LoggedToken,
     SampleLog,
@@ -26,6 +25,7 @@ from barista_bench.runs.log.sample_log import (
     read_records,
     running_elsewhere,
 )
+from barista_bench.runs.log_reader import compact, finished_samples
 from tests.processes import PROCESSES
 from tests.runs.made_logs import change_lines, digest_of, names, read_folder, record, write, write_lines
 

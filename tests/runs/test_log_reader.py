@@ -15,9 +15,9 @@ from hypothesis import given, settings, strategies as st
 from barista_bench.core.example import Status
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files import writing
-from barista_bench.runs.log import log_reader, log_reader as reader_module
-from barista_bench.runs.log.log_reader import Compaction, LogReader, compact, finished_samples
+from barista_bench.runs import log_reader, log_reader as reader_module
 from barista_bench.runs.log.sample_log import SampleLog, SampleRecord, counting_records, log_files, sample_digest, seal
+from barista_bench.runs.log_reader import Compaction, LogReader, compact, finished_samples
 from tests.kills import in_child
 from tests.runs.made_logs import (
     content_of,

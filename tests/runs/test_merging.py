@@ -12,8 +12,8 @@ from barista_bench.data.dataset import open_examples
 from barista_bench.errors import ConfigError
 from barista_bench.runs.ask.config import Shard
 from barista_bench.runs.log.inputs import INPUTS_FILE, merge_inputs, read_inputs
-from barista_bench.runs.log.log_reader import merge, run_records
 from barista_bench.runs.log.sample_log import LOG_FILE, SampleLog, SampleRecord, read_records, seal
+from barista_bench.runs.log_reader import merge, run_records
 from barista_bench.runs.run_folder import read_run
 from barista_bench.runs.score.scoring import score
 from tests.one_run import run

@@ -18,8 +18,8 @@ from barista_bench.errors import ConfigError, DataError
 from barista_bench.interchange.recorded_answers import import_recorded
 from barista_bench.models import Completion, Failure, GenerationConfig, ModelIdentity, Request
 from barista_bench.runs.ask import runner
-from barista_bench.runs.log.log_reader import StepLog, read_steps, step_key
 from barista_bench.runs.log.sample_log import SampleLog, read_records
+from barista_bench.runs.log_reader import StepLog, read_steps, step_key
 from barista_bench.runs.score.results import read_results
 from barista_bench.runs.score.scoring import score
 from tests.made_benchmark import WORDS, Words

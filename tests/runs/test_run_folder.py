@@ -71,6 +71,7 @@ WRONG: dict[str, tuple[object, ...]] = {
     "identity.model.box_format": ({"order": "zzz", "scale": 0},),
     "identity.model.box_format.scale": (0,),
     "identity.model.box_format.size": (1,),
+    "name": (5, "two\nlines", "x" * 501),
     "runs": ("x", 0, True, 1001, 10**30, NAN),
     "prompts": ({"evil": 1},),
     "prompts.user": (None,),
@@ -109,7 +110,16 @@ def keys(value: object, path: str = "") -> Iterator[str]:
 
 
 def test_every_field_that_is_missing_is_named(folder: Path) -> None:
-    optional = {"prices", "options", "imported", "prompts.extra", "prompts.wording", "training_videos", "trained_on"}
+    optional = {
+        "name",
+        "prices",
+        "options",
+        "imported",
+        "prompts.extra",
+        "prompts.wording",
+        "training_videos",
+        "trained_on",
+    }
     optional |= {"data.absolute_path", "data.absolute_root", "identity.prompts_hash", "identity.options"}
     whole = described(folder)
     places = set(keys(whole)) - optional

@@ -76,6 +76,19 @@ def test_more_runs_ask_only_what_is_new(dataset: Path, tmp_path: Path, use: Use)
     assert score(tmp_path).results.coverage.expected == SAMPLES
 
 
+def test_a_name_is_recorded_and_changes_no_key_and_no_result(dataset: Path, tmp_path: Path, use: Use) -> None:
+    fake = use(FakeModel())
+    run(dataset, tmp_path / "run", model="x", runs=1, name="Kitchen 1.2")
+    before = score(tmp_path / "run")
+    first_results = (tmp_path / "run" / "results.json").read_bytes()
+    assert run(dataset, tmp_path / "run", model="x", runs=1, name="Kitchen 1.3").asked == 0
+    after = score(tmp_path / "run")
+    assert (before.name, after.name) == ("Kitchen 1.2", "Kitchen 1.3")
+    assert after.results.figures == before.results.figures
+    assert b"Kitchen" not in first_results
+    assert len(fake.asked) == SAMPLES // 3
+
+
 def test_all_runs_of_an_example_are_one_request(dataset: Path, tmp_path: Path, use: Use) -> None:
     model = use(FakeModel(batch_size=1))
     run(dataset, tmp_path)

@@ -15,8 +15,8 @@ from barista_bench.models.base import Completion, GenerationConfig, Request
 from barista_bench.models.served.requests import estimated_input_tokens
 from barista_bench.runs.ask.answers import Spending, Tokens, logged_tokens
 from barista_bench.runs.ask.config import SpendingSettings
+from barista_bench.runs.described import Prices, read_prices
 from barista_bench.runs.log.sample_log import SampleLog, SampleRecord
-from barista_bench.runs.score.costs import Prices, read_prices
 from barista_bench.runs.score.scoring import score
 from tests.one_run import run
 from tests.runs.made_logs import change_lines, read_folder

@@ -13,7 +13,6 @@ from barista_bench.benchmarks.barista.relations import Relations
 from barista_bench.cli.commands import app
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.example import Status
-from barista_bench.core.guarding import note_fault, noted_faults
 from barista_bench.core.task import Example, Task
 from barista_bench.data.folder import build
 from barista_bench.errors import TaskError
@@ -319,8 +318,8 @@ def test_what_a_task_cannot_show_is_missing_in_a_report_that_is_written(
     run(dataset, tmp_path, **SETTINGS)
     scored: ScoredRun = score(tmp_path / "relations")
     break_method(monkeypatch, Relations, method, of_example(name))
-    with pytest.raises(TaskError, match="relations: .* raised IndexError: list index out of range for " + name):
-        write_report([scored], tmp_path / "report", compare=False)
+    write_report([scored], tmp_path / "report", compare=False)
+    assert any(f"raised IndexError: list index out of range for {name}" in fault for fault in scored.task.faults)
     page = Page((tmp_path / "report" / "report.html").read_text())
     assert {(answer["text"], answer["status"]) for sample in page.samples for answer in sample["models"][0]} == {
         (text, "ok") for text in answers.values()
@@ -405,11 +404,3 @@ def test_an_answer_on_the_way_is_kept_when_the_next_question_cannot_be_made(
     )
     assert (record.earlier, record.text) == (("It is seen.",), answers[name])
     assert score(tmp_path / "virtual_home").results.coverage.is_complete
-
-
-def test_noted_faults_are_those_within() -> None:
-    with noted_faults() as outer:
-        with noted_faults() as inner:
-            note_fault("within")
-        note_fault("without")
-    assert (list(inner), list(outer)) == (["within"], ["without"])

@@ -4,6 +4,7 @@ from collections import Counter
 from itertools import combinations
 from pathlib import Path
 
+import msgspec
 import pytest
 from typer.testing import CliRunner
 
@@ -13,6 +14,8 @@ from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.domain import Domain, load_domain
 from barista_bench.scene_graph.domain_draft import draft, lacking_lines
 from barista_bench.scene_graph.graph_words import MOST_PLACES, GraphWords, WordPlace, survey
+from tests.generate.graphs import graph_document
+from tests.releases import write_release
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +69,47 @@ def test_values_that_exclude_each_other_are_never_had_at_once(small_kitchen: Pat
             is_one = (first.object.id, first.type) == (second.object.id, second.type) and first.value != second.value
             if is_one and max(first.start, second.start) < min(first.end, second.end):
                 assert drafted.relation_of(first.type, first.value, second.value) != "exclusive"
+
+
+@pytest.mark.parametrize("lemon", [("unknown", "lemon"), ("unknown", None), ("lemon", None)], ids=str)
+def test_what_is_in_a_vessel_is_not_the_vessel(tmp_path: Path, lemon: tuple[str, str | None]) -> None:
+    """A noun without a category of its own may mean what has none, and not whatever else is touched meanwhile."""
+    category, kind = lemon
+    objects = {"right": "right hand", "left": "left hand", "fruit": category, "bowl": "vessel", "tin": "container"}
+    activities = [("Pick lemon", (0, 20)), ("Reach lemon", (20, 40)), ("Empty tray", (40, 60)), ("Fill tray", (60, 80))]
+    content = graph_document(
+        objects,
+        attributes=[("fruit", "type", kind, (0, 100))] if kind else [],
+        relations=[
+            ("right", "human_actions", "holds", "fruit", (0, 40)),
+            ("left", "human_actions", "holds", "bowl", (0, 40)),
+            ("left", "human_actions", "holds", "tin", (40, 80)),
+        ],
+        activities=activities,
+    )
+    write_release(tmp_path, "v1", content, video=False)
+    (tmp_path / "draft.yaml").write_text(draft(survey(SceneGraph(tmp_path)), "fruit"))
+    drafted = load_domain(tmp_path / "draft.yaml")
+    assert not drafted.same_noun("lemon", "vessel")
+    assert drafted.same_noun("tray", "container")
+
+
+def test_verbs_are_said_as_people_say_them_before_a_noun(tmp_path: Path) -> None:
+    objects = {"right": "right hand", "fruit": "lemon"}
+    contacts = [("right", "human_actions", "holds", "fruit", (0, 40))]
+    states = [("fruit", "state", "whole", (0, 100))]
+    activities = [("Pick lemon", (0, 20)), ("Reach lemon", (20, 40)), ("Cut lemon", (40, 60))]
+    content = graph_document(objects, relations=contacts, attributes=states, activities=activities)
+    write_release(tmp_path, "v1", content, video=False)
+    words = survey(SceneGraph(tmp_path))
+    (tmp_path / "draft.yaml").write_text(draft(words, "fruit"))
+    families = load_domain(tmp_path / "draft.yaml").families
+    assert families["handyvqa"]["doing"] == {"pick": "picking up", "reach": "reaching for", "cut": "cutting"}
+    assert families["egocot"]["verbs"] == families["vista"]["phrases"] == {"pick": "pick up", "reach": "reach for"}
+    assert any(
+        "reach: reaching for" in line
+        for line in lacking_lines(words, msgspec.structs.replace(load_domain(), families={}))
+    )
 
 
 def test_counts_and_places_are_those_of_the_graph(small_kitchen: Path, words: GraphWords) -> None:

@@ -21,7 +21,7 @@ from barista_bench.runs.score.scoring import ScoredRun
 class Bare(Task):
     """A task without videos, questions and answers, of which a test says what it needs."""
 
-    sampling, prompt_package = Sampling(), ""
+    sampling, prompt_package, row_note = Sampling(), "", "a question"
 
     def __init__(self) -> None:
         super().__init__(PromptTexts(1, "", "", "0" * 64))

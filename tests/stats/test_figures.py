@@ -33,7 +33,7 @@ NAMES = {
 
 @pytest.fixture(scope="module")
 def runs(scored: Runs) -> list[ScoredRun]:
-    return [renamed(scored[skill, task], name) for skill, name in NAMES.items() for task in TASKS]
+    return [replace(renamed(scored[skill, task], name), name=name) for skill, name in NAMES.items() for task in TASKS]
 
 
 @pytest.fixture(scope="module")

@@ -35,6 +35,33 @@ def test_runs_of_one_model_are_told_apart_by_their_start_in_all_tasks(scored: Ru
     assert list(run_labels(alike).values()) == ["weak (out) (1)", "weak (out) (2)"]
 
 
+def named(model: str, folder: str, name: str = "") -> ScoredRun:
+    """A run of a model, started with `--name`."""
+    return replace(made_run(MadeExamples(2), name=model, folder=folder), name=name)
+
+
+def test_a_model_is_called_as_its_run_says_else_by_the_end_of_its_path_or_without_the_engine() -> None:
+    runs = [
+        named("../ckpt/kitchen-12", "a", "Kitchen 1.2"),
+        named("../ckpt/llava", "b"),
+        named("predictions:kitchen", "c"),
+        named("text_only:predictions:kitchen", "d"),
+        named("org/model", "e"),
+        named("text_only:../ckpt/kitchen-12", "f", "Kitchen 1.2"),
+    ]
+    labels = ["Kitchen 1.2", "llava", "kitchen", "text_only:kitchen", "org/model", "text_only:Kitchen 1.2"]
+    assert list(run_labels(runs).values()) == labels
+
+
+def test_models_that_would_share_a_short_name_keep_their_own() -> None:
+    names = ["/old/llava", "/new/llava", "kitchen", "predictions:kitchen"]
+    assert list(run_labels([named(name, name) for name in names]).values()) == names
+    runs = [named("/old/llava", "a", "Llava"), named("/new/llava", "b")]
+    assert list(run_labels(runs).values()) == ["Llava", "llava"]
+    twice = [named("a", "cold/fruit", "mine"), named("b", "warm/fruit", "mine")]
+    assert list(run_labels(twice).values()) == ["mine (cold)", "mine (warm)"]
+
+
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from(["x", "y"]), st.integers(0, 3)), max_size=8))
 def test_no_two_runs_over_the_same_examples_share_a_label(made: list[tuple[str, str, int]]) -> None:
     examples = MadeExamples(2)

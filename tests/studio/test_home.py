@@ -11,6 +11,7 @@ from playwright.sync_api import expect
 
 from barista_bench.annotate.project import Project
 from barista_bench.annotate.records import AcceptedFile, ReviewFile, write_record
+from barista_bench.data.folder import build
 from barista_bench.studio import posters
 from tests.annotate.projects import VIDEO, annotated, propagated
 from tests.studio.annotating_page import Visited
@@ -62,6 +63,18 @@ def test_what_is_open_is_counted(project: Project, small_release: Path, out: Pat
     with visiting(project.folder, small_release, out=out) as anna:
         folders = {folder["kind"]: folder["counts"] for folder in anna.json("/api/home")["folders"]}
     assert folders == {"project": {"video": 1, "lost video": 0}, "release": {"video": 6, "problem": 0}}
+
+
+def test_of_a_dataset_the_questions_are_counted_and_no_rows_of_the_graphs_tables(
+    small_release: Path, tmp_path: Path, out: Path
+) -> None:
+    configs, sampling = ["relations", "graph_frames"], {"frame_step": 20}
+    dataset = build(small_release, tmp_path / "data", configs=configs, sampling=sampling, cache=False).folder
+    with visiting(dataset, out=out) as anna:
+        (folder,) = anna.json("/api/home")["folders"]
+    questions = (dataset / "frozen" / "relations.jsonl").read_text().splitlines()
+    assert (dataset / "graph_frames").is_dir()
+    assert folder["counts"] == {"set": 1, "question": len(questions)}
 
 
 def test_a_poster_is_small_and_kept_until_the_video_is_another(

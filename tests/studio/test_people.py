@@ -26,8 +26,8 @@ from barista_bench.judging.human import human_agreement, read_ratings
 from barista_bench.judging.scoring import all_judged
 from barista_bench.judging.session import judge
 from barista_bench.reporting import write_report
-from barista_bench.runs.log.log_reader import LogReader
 from barista_bench.runs.log.sample_log import encode_record, read_records
+from barista_bench.runs.log_reader import LogReader
 from barista_bench.runs.score.scoring import score
 from barista_bench.stats import answer_agreement
 from barista_bench.studio.people import Answering, AskedTask, DrawnQuestion, draw, question_json

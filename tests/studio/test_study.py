@@ -17,7 +17,7 @@ from barista_bench.cli import commands as cli
 from barista_bench.data.frozen import read_frozen
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.reporting import write_report
-from barista_bench.runs.log.log_reader import LogReader
+from barista_bench.runs.log_reader import LogReader
 from barista_bench.runs.score.scoring import score
 from barista_bench.studio.participants import ParticipantSessions
 from barista_bench.studio.study import AnswerLog, StudyQuestion, public_origin, read_study

@@ -41,7 +41,7 @@ BENCHMARK = Benchmark(
         differences=on_demand("barista_bench.benchmarks.barista.released_wording:released_differences"),
         wording=RELEASED_WORDING,
     ),
-    vocabulary=on_demand("barista_bench.benchmarks.barista.common:domain_vocabulary"),
+    vocabulary=on_demand("barista_bench.scene_graph.domain:domain_vocabulary"),
 )
 
 __all__ = ["BENCHMARK", "TASKS"]

@@ -24,21 +24,16 @@ from barista_bench.benchmarks.barista.activity_choices import (
     released_verb,
     sample_choices,
 )
-from barista_bench.benchmarks.barista.common import (
-    PROMPT_PACKAGE,
-    FrameMetadata,
-    cached_by_set,
-    even_places,
-    frame_metadata,
-    frozen_sentence,
-)
+from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, even_places, frozen_sentence
 from barista_bench.benchmarks.kinds.choice import ChoiceTask, ChosenLetter, read_choice
+from barista_bench.benchmarks.kinds.frames import FrameMetadata, frame_metadata
 from barista_bench.benchmarks.parsing import MAX_ANSWER
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Candidate, GraphTask, Vocabulary
-from barista_bench.core.example import Evidence, Int64, SkippedExample, per_example, read_scores
+from barista_bench.core.example import Evidence, Int64, SkippedExample, read_scores
 from barista_bench.core.options import packaged_protocol
 from barista_bench.core.prompt import Prompt
+from barista_bench.core.remembering import remembered
 from barista_bench.core.statistics import Row, SumStatistics
 from barista_bench.core.task import (
     AnswerFailure,
@@ -273,7 +268,7 @@ def _token(text: str, position: int) -> str:
     return token[0] if token else ""
 
 
-@per_example
+@remembered
 def _question(example: Example) -> ChoiceQuestion:
     """Return the question for the metric, without an answer; cached per example."""
     choices = {choice.choice_id: choice.verb for choice in ActivityInputs.of(example).choices}
@@ -281,7 +276,7 @@ def _question(example: Example) -> ChoiceQuestion:
     return question
 
 
-@cached_by_set
+@remembered
 def class_counts(examples: Sequence[Example]) -> Counter[str]:
     """Count the examples of each activity class."""
     return Counter(str(ActivityTarget.of(example).class_id) for example in examples)

@@ -1,4 +1,4 @@
-"""Shared by BARISTA's tasks: sampling of frames, metadata that analysis groups by, priors.
+"""Shared by BARISTA's tasks: the release's wording, its even choice of frames, priors.
 
 A benchmark whose examples are alike can be answered without looking. How well, is what the tasks' `prior_answer`
 measures: it knows how the true answers of other videos are distributed, and of the example only its question.
@@ -6,45 +6,16 @@ measures: it knows how the true answers of other videos are distributed, and of 
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import lru_cache, wraps
 from pathlib import Path
-from typing import Any, Generic, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
-from barista_bench.core.boxes import GRID
-from barista_bench.core.example import Int64, Metadata
-from barista_bench.core.options import Count, Sampling
+from barista_bench.benchmarks.kinds.frames import Frames
 from barista_bench.core.prompt import FROZEN_QUESTION, packaged_prompts
-from barista_bench.core.task import Example, Fields, Task
-from barista_bench.scene_graph import VideoGraph
+from barista_bench.core.task import Task
 from barista_bench.scene_graph.domain import Domain, load_domain
-from barista_bench.scene_graph.video_graph import Ranges
 
 PROMPT_PACKAGE = "barista_bench.benchmarks.barista"
 RELEASED_WORDING = "release@4086ce5"
 """What the release's own wording is called: its commit."""
-
-
-@dataclass(frozen=True, slots=True)
-class FrameSampling(Sampling):
-    """The sampling of tasks about single frames.
-
-    Args:
-        frame_step: candidate frames are those with an index divisible by it.
-    """
-
-    frame_step: Count = 1
-
-    def frame_indices(self, video: VideoGraph) -> range:
-        """Candidate frames of a video: in `frame_range`, index divisible by `frame_step`."""
-        start, stop = self.frame_range or (0, video.frame_count)
-        first = -(-start // self.frame_step) * self.frame_step
-        return range(first, min(stop, video.frame_count), self.frame_step)
 
 
 def domain_called(name: str | None) -> Domain:
@@ -52,181 +23,11 @@ def domain_called(name: str | None) -> Domain:
     return load_domain(None if name in (None, "default") else Path(name))
 
 
-class FrameMetadata(Metadata):
-    """The keys that analysis groups by; `split` is filled in by the builder, which sees all videos."""
-
-    preparation: str
-    split: str
-    activities: list[str]
-    steps: list[str]
-    device: str
-    frame_count: Int64
-    fps: float
-
-
-def frame_metadata(graph: VideoGraph, frame: int) -> Fields:
-    """The metadata of an example at one frame."""
-    return FrameMetadata(
-        preparation=graph.preparation,
-        split="",
-        activities=[segment.name for segment in graph.activities(frame)],
-        steps=[segment.name for segment in graph.steps(frame)],
-        device=graph.video.recording_device_type or "unknown",
-        frame_count=graph.frame_count,
-        fps=graph.video.fps or 0.0,
-    ).write()
-
-
 def frozen_sentence(task: Task, **values: str) -> str:
     """The sentence that the release freezes with an example, in the task's wording, or in ours where that has none."""
     has_it = FROZEN_QUESTION in task.prompts.extra
     texts = task.prompts if has_it else packaged_prompts(task.prompt_package, task.name)
     return texts.text(FROZEN_QUESTION, **values)
-
-
-MAX_CACHED_SETS = 256
-"""Sets of examples whose outcome is cached: more than a benchmark has videos."""
-
-Result = TypeVar("Result")
-ObjectT = TypeVar("ObjectT")
-
-
-@dataclass(frozen=True, slots=True)
-class SameObject(Generic[ObjectT]):
-    """A key of caches: an object that has no hash, such as an example, equal to that very object alone."""
-
-    content: ObjectT
-
-    def __hash__(self) -> int:
-        return id(self.content)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, SameObject) and other.content is self.content
-
-
-def cached_by_set(make: Callable[[Sequence[Example]], Result]) -> Callable[[Sequence[Example]], Result]:
-    """`make`, called once for each of the last `MAX_CACHED_SETS` tuples; for a list, which may change, every time."""
-    cached = lru_cache(MAX_CACHED_SETS)(lambda same: make(same.content))
-
-    @wraps(make)
-    def call(examples: Sequence[Example]) -> Result:
-        return cached(SameObject(examples)) if isinstance(examples, tuple) else make(examples)
-
-    return call
-
-
-Bools = NDArray[np.bool_]
-Ints = NDArray[np.integer[Any]]
-Frames = NDArray[np.int64]
-_PART_CELLS = 2**22
-
-
-class FrameArrays:
-    """Which box stands where, and which ranges hold on which frames; frames without a box take no memory.
-
-    `pixels`, `grid` and `row` say of the box at a position in the instances table: its corners in pixels as annotated,
-    its corners on the grid of 0..`scale`, and its row in the file.
-    """
-
-    def __init__(self, video: VideoGraph, scale: int = GRID) -> None:
-        table = video.instances_table
-        self.video = video
-        self._boxed_frames = np.unique(table.frame)
-        # The last column is that of all frames without a box.
-        self._is_boxed: Bools = np.zeros((len(video.objects), len(self._boxed_frames) + 1), dtype=bool)
-        self._is_boxed[table.object, np.searchsorted(self._boxed_frames, table.frame)] = True
-        corners = np.hstack([table.bbox[:, :2], table.bbox[:, :2] + table.bbox[:, 2:]])
-        size = np.array([video.video.width, video.video.height] * 2)
-        # The array form of boxes.to_grid: rint rounds halves to even, as Python's round does.
-        self._grid = np.clip(np.rint(corners / size * scale), 0, scale).astype(np.int64)
-        self._pixels = corners
-        segments = (*video.activities(), *video.steps())
-        self._boundaries = sorted({end for part in segments for end in (part.start, part.end)})
-        self._metadata: dict[int, Fields] = {}
-
-    def position(self, item: int, frame: int) -> int:
-        """The position of an object's box on a frame, or -1: of several the last, as released. `item` is its index."""
-        places = self.positions_at(frame)
-        found = np.flatnonzero(self.video.instances_table.object[places.start : places.stop] == item)
-        return places[int(found[-1])] if len(found) else -1
-
-    def pixels(self, position: int) -> list[float]:
-        return self._pixels[position].tolist()
-
-    def grid(self, position: int) -> list[int]:
-        return self._grid[position].tolist()
-
-    def row(self, position: int) -> int:
-        return int(self.video.instances_table.row[position])
-
-    def positions_at(self, frame: int) -> range:
-        """Positions of the boxes of a frame in the instances table, in the order of the file."""
-        part = self.video.instances_table.slice(frame)
-        return range(part.start, part.stop)
-
-    def is_boxed(self, items: Ints, frames: Ints) -> Bools:
-        """(items, frames) whether each of the objects, by index, has a box on each of the frames."""
-        columns = np.searchsorted(self._boxed_frames, frames)
-        columns[np.append(self._boxed_frames, -1)[columns] != frames] = -1
-        return self._is_boxed[np.ix_(items, columns)]
-
-    def active_relations(self, positions: Sequence[int], frames: Ints) -> Bools:
-        """(positions, frames) whether the relation range at each position holds with both its ends boxed."""
-        table, rows = self.video.relations_table, np.asarray(positions, dtype=np.intp)
-        active = _covers(table, rows, frames)
-        active &= self.is_boxed(table.source[rows], frames)
-        active &= self.is_boxed(table.target[rows], frames)
-        return active
-
-    def active_attributes(self, positions: Sequence[int], frames: Ints) -> Bools:
-        """(positions, frames) whether the attribute range at each position holds while its object is boxed."""
-        table, rows = self.video.attributes_table, np.asarray(positions, dtype=np.intp)
-        active = _covers(table, rows, frames)
-        active &= self.is_boxed(table.source[rows], frames)
-        return active
-
-    def with_boxes(self, frames: Frames) -> Frames:
-        """Those of the frames on which something has a box."""
-        return frames[np.isin(frames, self._boxed_frames)]
-
-    def related(self, positions: Sequence[int], frames: Frames) -> Frames:
-        """Those of the frames on which one of the relation ranges at these positions holds with both its ends boxed."""
-        parts = in_parts(self.with_boxes(frames), len(positions))
-        return np.concatenate(
-            [np.arange(0), *(part[self.active_relations(positions, part).any(axis=0)] for part in parts)]
-        )
-
-    def frames(self, sampling: FrameSampling, *, in_activities: bool = False) -> Frames:
-        """Frames in the sampled range, at the sampled step, and only those inside an activity where it says so.
-
-        Activities without a class do not count, and their ends are excluded.
-        """
-        sampled = sampling.frame_indices(self.video)
-        frames = np.arange(sampled.start, sampled.stop, sampled.step)
-        if not in_activities:
-            return frames
-        inside = np.zeros(self.video.frame_count, dtype=bool)
-        for segment in self.video.activities():
-            if segment.class_id is not None:
-                inside[max(0, segment.start) : max(0, segment.end)] = True
-        return frames[inside[frames]]
-
-    def metadata(self, frame: int) -> Fields:
-        """`frame_metadata`, computed once for all frames between two segment ends. Do not change it in place."""
-        run = bisect_right(self._boundaries, frame)
-        if run not in self._metadata:
-            self._metadata[run] = frame_metadata(self.video, frame)
-        return self._metadata[run]
-
-
-def in_parts(frames: Frames, rows: int) -> Iterator[Frames]:
-    """The frames in parts, of each of which a table of so many rows takes a few megabytes."""
-    length = max(1, _PART_CELLS // max(1, rows))
-    return (frames[start : start + length] for start in range(0, len(frames), length))
-
-
-def _covers(table: Ranges, rows: NDArray[np.intp], frames: Ints) -> Bools:
-    return (table.start[rows, None] <= frames) & (frames < table.end[rows, None])
 
 
 def thinned(frames: Frames, fraction: float) -> Frames:
@@ -252,8 +53,3 @@ def even_places(length: int, count: int) -> list[int]:
     if count == 1:
         return [length // 2]
     return [i * (length - 1) // (count - 1) for i in range(count)]
-
-
-def domain_vocabulary() -> dict[str, str]:
-    """The release's 45 object categories, each with a short description: for judges and for made-up answers."""
-    return load_domain().categories

@@ -16,7 +16,6 @@ import msgspec
 
 from barista_bench.benchmarks.barista.activity import Activity
 from barista_bench.benchmarks.barista.activity_choices import ActivityChoice, ActivityInputs, ActivityTarget, group_verb
-from barista_bench.benchmarks.barista.common import FrameMetadata
 from barista_bench.benchmarks.barista.grounding import Grounding, GroundingInputs
 from barista_bench.benchmarks.barista.hand_object import HandObject
 from barista_bench.benchmarks.barista.reference_text import FrameFacts, Link, Property, one_sentence
@@ -39,6 +38,7 @@ from barista_bench.benchmarks.barista.relation_answers import (
 from barista_bench.benchmarks.barista.relations import Relations
 from barista_bench.benchmarks.barista.temporal_vqa import TemporalInputs, TemporalTarget, TemporalVQA
 from barista_bench.benchmarks.kinds.box_answers import FrameSize
+from barista_bench.benchmarks.kinds.frames import FrameMetadata
 from barista_bench.core.boxes import xywh_to_xyxy
 from barista_bench.core.example import GridBox, Int64, field_types
 from barista_bench.core.frozen_lines import FrozenLine, NonEmptyText, ReleaseRoot, typed

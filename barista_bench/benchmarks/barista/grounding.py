@@ -23,18 +23,7 @@ import numpy as np
 from msgspec import Meta
 from numpy.typing import NDArray
 
-from barista_bench.benchmarks.barista.common import (
-    PROMPT_PACKAGE,
-    Bools,
-    FrameArrays,
-    FrameMetadata,
-    Frames,
-    FrameSampling,
-    cached_by_set,
-    domain_called,
-    in_parts,
-    thinned,
-)
+from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, domain_called, thinned
 from barista_bench.benchmarks.barista.phrases import (
     DescribedObject,
     Phrase,
@@ -58,11 +47,13 @@ from barista_bench.benchmarks.kinds.box_answers import (
     write_grid,
 )
 from barista_bench.benchmarks.kinds.boxes import FRACTIONS, NO_BOXES, BoxTask, answered_boxes, listed_boxes, read_boxes
+from barista_bench.benchmarks.kinds.frames import Bools, FrameArrays, FrameMetadata, Frames, FrameSampling, in_parts
 from barista_bench.core.boxes import GRID, BoxFormat, box_names, describe_format
 from barista_bench.core.deriving import Candidate, GraphTask, Vocabulary
 from barista_bench.core.example import Evidence, GridBox, Inputs, Int64, PixelBox, Target
 from barista_bench.core.options import Count, packaged_protocol
 from barista_bench.core.prompt import Prompt
+from barista_bench.core.remembering import remembered
 from barista_bench.core.task import Example, Fields, Json, ParseError, Prediction
 from barista_bench.errors import ConfigError
 from barista_bench.scene_graph import VideoGraph
@@ -246,7 +237,7 @@ class Grounding(BoxTask, GraphTask[GroundingSampling]):
         return [grid_to_pixels(box, example.inputs, target.bbox_scale) for box in target.ground_truth_boxes]
 
 
-@cached_by_set
+@remembered
 def usual_boxes_by_category(examples: Sequence[Example]) -> dict[str, Boxes]:
     """Return usual boxes of each category, on the grid of 0..1000; the empty name has the boxes of all categories."""
     by_category: dict[str, list[Boxes]] = defaultdict(list)

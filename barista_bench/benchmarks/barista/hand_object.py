@@ -19,7 +19,7 @@ from typing import Annotated
 import numpy as np
 from msgspec import Meta
 
-from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, FrameArrays, FrameMetadata, FrameSampling, thinned
+from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, thinned
 from barista_bench.benchmarks.barista.interactions import (
     EXEMPLARS,
     BoxedInteraction,
@@ -48,6 +48,7 @@ from barista_bench.benchmarks.kinds.box_answers import (
     require_annotated,
     write_grid,
 )
+from barista_bench.benchmarks.kinds.frames import FrameArrays, FrameMetadata, FrameSampling
 from barista_bench.benchmarks.parsing import object_schema
 from barista_bench.core.boxes import GRID, BoxFormat, as_xyxy, describe_format
 from barista_bench.core.deriving import Candidate, GraphTask, Vocabulary

@@ -14,7 +14,6 @@ from typing import cast
 
 import numpy as np
 
-from barista_bench.benchmarks.barista.common import FrameArrays, cached_by_set
 from barista_bench.benchmarks.barista.released_json import refuse_unbounded, released_array, released_body
 from barista_bench.benchmarks.kinds.box_answers import (
     on_usual_grid,
@@ -23,10 +22,12 @@ from barista_bench.benchmarks.kinds.box_answers import (
     released_pixels,
     usual_boxes,
 )
+from barista_bench.benchmarks.kinds.frames import FrameArrays
 from barista_bench.benchmarks.parsing import json_arrays, unfenced, whole_array
 from barista_bench.benchmarks.truncated import cut_array
 from barista_bench.core.boxes import GRID, BoxFormat, four_numbers
 from barista_bench.core.example import GridBox, PixelBox, Target, TypedFields
+from barista_bench.core.remembering import remembered
 from barista_bench.core.task import Example, Fields, ParseError, Prediction
 from barista_bench.metrics.interaction_f1.inputs import HAND_TYPES
 from barista_bench.scene_graph import VideoGraph
@@ -80,7 +81,7 @@ def answered_interactions(prediction: Prediction | None) -> list[BoxedInteractio
     return BoxedInteractions.read(prediction.value).interactions if prediction else []
 
 
-@cached_by_set
+@remembered
 def usual_interactions(examples: Sequence[Example]) -> list[BoxedInteraction]:
     """Return the most frequent combination of hand types, each interaction at its mean place in it, on the grid.
 

@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from barista_bench.benchmarks.barista.common import FrameArrays, Frames, in_parts
+from barista_bench.benchmarks.kinds.frames import FrameArrays, Frames, in_parts
 from barista_bench.benchmarks.lexical import stem
 from barista_bench.scene_graph import SceneObject
 from barista_bench.scene_graph.domain import Domain

@@ -23,17 +23,7 @@ import numpy as np
 from msgspec import Meta
 from pycocotools import mask as coco_mask
 
-from barista_bench.benchmarks.barista.common import (
-    PROMPT_PACKAGE,
-    FrameArrays,
-    FrameMetadata,
-    FrameSampling,
-    cached_by_set,
-    domain_called,
-    domain_vocabulary,
-    frame_metadata,
-    frozen_sentence,
-)
+from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, domain_called, frozen_sentence
 from barista_bench.benchmarks.barista.reference_text import (
     FrameFacts,
     frame_facts,
@@ -43,6 +33,7 @@ from barista_bench.benchmarks.barista.reference_text import (
     structured_reference,
 )
 from barista_bench.benchmarks.kinds.box_answers import box_fields, box_size
+from barista_bench.benchmarks.kinds.frames import FrameArrays, FrameMetadata, FrameSampling, frame_metadata
 from barista_bench.benchmarks.kinds.text import ComparedTexts, ReferenceFact, TextTask
 from barista_bench.benchmarks.lexical import after_label, is_said, most_typical_text
 from barista_bench.core.boxes import BoxFormat, as_xyxy, describe_format, write_box, xywh_to_xyxy
@@ -51,9 +42,10 @@ from barista_bench.core.example import Evidence, Inputs, Int64, PixelBox, Skippe
 from barista_bench.core.failures import FailureKind
 from barista_bench.core.options import Count, packaged_protocol
 from barista_bench.core.prompt import Prompt
+from barista_bench.core.remembering import remembered
 from barista_bench.core.task import Example, Fields, Judged, Overlay, ParseError, Prediction, evidence_objects
 from barista_bench.scene_graph import Rle, VideoGraph
-from barista_bench.scene_graph.domain import Domain
+from barista_bench.scene_graph.domain import Domain, domain_vocabulary
 from barista_bench.scene_graph.video_graph import UNNAMED
 
 SMALL_FRACTION = 0.05
@@ -288,7 +280,7 @@ def _area(arrays: FrameArrays, frame: int, position: int) -> float:
     return float(coco_mask.area({"size": list(masks[-1].size), "counts": masks[-1].counts.encode("ascii")}))
 
 
-@cached_by_set
+@remembered
 def typical_sentence(examples: Sequence[Example]) -> str | None:
     """Return the most typical reference sentence; None without examples."""
     sentences = [ReferringTarget.of(example).sentence for example in examples]

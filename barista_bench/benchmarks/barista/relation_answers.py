@@ -13,12 +13,12 @@ from typing import Annotated, cast
 import msgspec
 from msgspec.structs import astuple
 
-from barista_bench.benchmarks.barista.common import cached_by_set
 from barista_bench.benchmarks.barista.released_json import refuse_unbounded, released_array, released_body
 from barista_bench.benchmarks.parsing import NOTHING_READ, integer, is_text, json_arrays, unfenced, whole_array
 from barista_bench.benchmarks.truncated import cut_array
 from barista_bench.core.example import Inputs, PixelBox, Target, TypedFields
 from barista_bench.core.failures import FailureKind
+from barista_bench.core.remembering import remembered
 from barista_bench.core.task import Example, Fields, Json, ParseError, Prediction
 from barista_bench.metrics.tuple_f1.scoring import RelationTuple
 from barista_bench.scene_graph import Instance, Rle, VideoGraph
@@ -126,7 +126,7 @@ def vocabulary_entries(pairs: Iterable[tuple[str, str]]) -> list[VocabularyEntry
     return [VocabularyEntry(kind, sorted(values[kind])) for kind in sorted(values)]
 
 
-@cached_by_set
+@remembered
 def likely_relations(examples: Sequence[Example]) -> dict[tuple[str, str], list[tuple[str, str]]]:
     """Return the (type, value) pairs worth answering for every pair of objects of two categories.
 

@@ -21,13 +21,7 @@ from msgspec import Meta
 from numpy.typing import NDArray
 from PIL import Image
 
-from barista_bench.benchmarks.barista.common import (
-    PROMPT_PACKAGE,
-    FrameArrays,
-    FrameMetadata,
-    FrameSampling,
-    frame_metadata,
-)
+from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE
 from barista_bench.benchmarks.barista.relation_answers import (
     MarkedObject,
     MarkedRelation,
@@ -44,12 +38,14 @@ from barista_bench.benchmarks.barista.relation_answers import (
     relation_failures,
     vocabulary_entries,
 )
+from barista_bench.benchmarks.kinds.frames import FrameArrays, FrameMetadata, FrameSampling, frame_metadata
 from barista_bench.benchmarks.parsing import object_schema
 from barista_bench.core.boxes import BoxFormat, xywh_to_xyxy
 from barista_bench.core.deriving import Candidate, GraphTask, Vocabulary
-from barista_bench.core.example import Evidence, Int64, per_example
+from barista_bench.core.example import Evidence, Int64
 from barista_bench.core.options import Fraction, packaged_protocol
 from barista_bench.core.prompt import Prompt
+from barista_bench.core.remembering import remembered
 from barista_bench.core.statistics import SumStatistics
 from barista_bench.core.task import (
     AnswerFailure,
@@ -270,7 +266,7 @@ class Relations(GraphTask[RelationsSampling]):
         return _multiset(RelationSet.read(prediction.value), self.follows_paper)
 
 
-@per_example
+@remembered
 def _true_relations(example: Example, follows_paper: bool) -> Counter[RelationTuple]:
     return _multiset(RelationSet.of(example), follows_paper)
 
@@ -293,7 +289,7 @@ def _normalised_text(text: str, follows_paper: bool) -> str:
     return normalise(" ".join(text.split()) if follows_paper else text)
 
 
-@per_example
+@remembered
 def _marked_ids_and_hands(example: Example) -> tuple[dict[int, str], set[int]]:
     """Return the object of each mark with an object, and the marks of hands."""
     objects = _objects(example)

@@ -25,13 +25,7 @@ from msgspec import Meta
 
 from barista_bench.benchmarks.barista.change_detection import Category, Change, changes_domain, detect_changes
 from barista_bench.benchmarks.barista.clips import ClipSampling, ClipView, clip_span, clips
-from barista_bench.benchmarks.barista.common import (
-    PROMPT_PACKAGE,
-    FrameMetadata,
-    cached_by_set,
-    domain_vocabulary,
-    frame_metadata,
-)
+from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE
 from barista_bench.benchmarks.barista.qa_templates import (
     ClipPairs,
     QaPair,
@@ -41,6 +35,7 @@ from barista_bench.benchmarks.barista.qa_templates import (
     read_writer,
     write_pair,
 )
+from barista_bench.benchmarks.kinds.frames import FrameMetadata, frame_metadata
 from barista_bench.benchmarks.kinds.text import ComparedTexts, ReferenceFact, TextTask
 from barista_bench.benchmarks.lexical import after_label, after_last, content_words, most_typical_text, overlap
 from barista_bench.core.boxes import BoxFormat
@@ -48,9 +43,11 @@ from barista_bench.core.deriving import Candidate, Vocabulary
 from barista_bench.core.example import Evidence, Inputs, Int64, SkippedExample, Target
 from barista_bench.core.options import Count, packaged_protocol
 from barista_bench.core.prompt import Prompt
+from barista_bench.core.remembering import remembered
 from barista_bench.core.task import Example, Fields, FrameRef, Json, Judged, ParseError, Prediction
 from barista_bench.media.frame_choice import evenly_spaced
 from barista_bench.scene_graph import VideoGraph
+from barista_bench.scene_graph.domain import domain_vocabulary
 
 _ROWS = {
     "state_change": "attribute_rows",
@@ -255,7 +252,7 @@ class TemporalVQA(TextTask[TemporalSampling]):
         return f"Answer: {' '.join(answer.split())}"
 
 
-@cached_by_set
+@remembered
 def answers_by_question(examples: Sequence[Example]) -> dict[str, str]:
     """Return questions, word for word, and the most typical answer to each."""
     answers: dict[str, list[str]] = defaultdict(list)

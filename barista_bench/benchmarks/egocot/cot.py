@@ -18,11 +18,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 import numpy as np
 
-from barista_bench.benchmarks.barista.common import SameObject
 from barista_bench.benchmarks.egocot.answers import read_answer, unnumbered
 from barista_bench.benchmarks.egocot.claim_statistics import ClaimStatistics, sample_row
 from barista_bench.benchmarks.egocot.evidence import EvidenceBase
@@ -46,6 +44,7 @@ from barista_bench.core.example import FrameTimes, SkippedExample
 from barista_bench.core.failures import FailureKind
 from barista_bench.core.options import Count, Rate, Sampling
 from barista_bench.core.prompt import Prompt
+from barista_bench.core.remembering import remembered
 from barista_bench.core.statistics import Row
 from barista_bench.core.task import (
     AnswerFailure,
@@ -66,8 +65,6 @@ from barista_bench.media.video.readers import VideoFacts, video_facts
 
 _NEAR_SECONDS = 0.5
 """Seconds between a box and the frame that it is drawn on."""
-MAX_CACHED_CHECKS = 4096
-"""Checked rationales that are cached."""
 _FAILURES: Mapping[str, FailureKind] = {
     "time": "wrong_time",
     "object": "wrong_object",
@@ -183,12 +180,12 @@ class Cot(ChoiceTask, ReleaseTask[CotSampling]):
         return super().score(example, prediction) if self.has_answer(example) else {}
 
     def check(self, example: Example, prediction: Prediction) -> RationaleCheck:
-        """Check the rationale of an answer against the example's evidence; cached for failures and explanations.
+        """Check the rationale of an answer against the example's evidence; remembered for failures and explanations.
 
         Raises DataError if the reference is hidden, and with it the topic of the question.
         """
         answer = CotAnswer.read(prediction.value)
-        return _rationale_check(SameObject(example), answer.answer, answer.reasoning)
+        return _rationale_check(example, answer.answer, answer.reasoning)
 
     @staticmethod
     def evidence_base(example: Example) -> EvidenceBase:
@@ -337,6 +334,6 @@ def _finding_text(finding: ClaimFinding) -> str:
     return f"{finding.claim.kind}: {finding.text} ({finding.reason})"
 
 
-@lru_cache(MAX_CACHED_CHECKS)
-def _rationale_check(example: SameObject[Example], answer: str, reasoning: str) -> RationaleCheck:
-    return check_rationale(reasoning, Cot.evidence_base(example.content), answer=answer)
+@remembered
+def _rationale_check(example: Example, answer: str, reasoning: str) -> RationaleCheck:
+    return check_rationale(reasoning, Cot.evidence_base(example), answer=answer)

@@ -13,12 +13,12 @@ from functools import cached_property, lru_cache
 from typing import ClassVar
 
 from barista_bench.benchmarks.barista.activity import named_activities
-from barista_bench.benchmarks.barista.common import cached_by_set
 from barista_bench.benchmarks.lexical import content_words
 from barista_bench.benchmarks.name_matching import NameMatcher, matching_options
 from barista_bench.core.deriving import GraphTask, Vocabulary
 from barista_bench.core.example import Target, TypedFields, evidence_objects
 from barista_bench.core.options import Option, SamplingT
+from barista_bench.core.remembering import remembered
 from barista_bench.core.statistics import SumStatistics, mean_statistics
 from barista_bench.core.task import AnswerFailure, Example, Explanation, Fields, Prediction, Scored
 from barista_bench.scene_graph import VideoGraph
@@ -156,7 +156,7 @@ def made_up_names() -> list[str]:
     return [f"{verb} {noun}" for verb in sorted(set().union(*domain.verbs)) for noun in sorted(domain.categories)]
 
 
-@cached_by_set
+@remembered
 def usual_activities(examples: Sequence[Example]) -> list[str]:
     """Return names of right activities, the most frequent first, at a tie by name; without examples `Grasp cup`."""
     counts = Counter(NamedActivity.of(example).activity for example in examples)

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from barista_bench.benchmarks.barista.activity import named_activities, unnamed_activities
-from barista_bench.benchmarks.barista.common import FrameMetadata, frame_metadata
 from barista_bench.benchmarks.extended.activity_names import (
     MAX_NAME,
     Guesses,
@@ -25,6 +24,7 @@ from barista_bench.benchmarks.extended.activity_names import (
     made_up_names,
     usual_activities,
 )
+from barista_bench.benchmarks.kinds.frames import FrameMetadata, frame_metadata
 from barista_bench.benchmarks.parsing import is_text, last_array
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Candidate, Vocabulary

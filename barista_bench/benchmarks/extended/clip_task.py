@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
 from barista_bench.benchmarks.barista.clips import ClipSampling, Keyframes, clip_span, clips
-from barista_bench.benchmarks.barista.common import FrameArrays, FrameMetadata, frame_metadata
+from barista_bench.benchmarks.kinds.frames import FrameArrays, FrameMetadata, frame_metadata
 from barista_bench.core.deriving import Candidate, GraphTask, Vocabulary
 from barista_bench.core.example import Evidence, Inputs, SkippedExample, Target
 from barista_bench.core.task import Example, FrameRef

@@ -21,8 +21,8 @@ import msgspec
 import numpy as np
 
 from barista_bench.benchmarks.barista.clips import ClipSampling, Keyframes
-from barista_bench.benchmarks.barista.common import FrameArrays, cached_by_set
 from barista_bench.benchmarks.extended.clip_task import ClipColumns, ClipTask
+from barista_bench.benchmarks.kinds.frames import FrameArrays
 from barista_bench.benchmarks.kinds.masks import (
     MAX_MASKS,
     NO_MASKS,
@@ -49,6 +49,7 @@ from barista_bench.core.failures import FailureKind
 from barista_bench.core.frozen_lines import MAX_FRAMES
 from barista_bench.core.options import Count
 from barista_bench.core.prompt import Prompt
+from barista_bench.core.remembering import remembered
 from barista_bench.core.statistics import Figures, Row, Sums, SumStatistics, fraction
 from barista_bench.core.task import (
     Example,
@@ -268,7 +269,7 @@ def _choose_objects(index: FrameArrays, keyframes: Keyframes, sampling: Tracking
     return sorted(random.Random(seed).sample(masked_items, sampling.per_frame))  # noqa: S311  (no secret)
 
 
-@cached_by_set
+@remembered
 def _usual_box(examples: Sequence[Example]) -> Sequence[float]:
     return usual_box(mask for example in examples for mask in _true_masks(example).values())
 

@@ -18,7 +18,7 @@ from typing import Annotated
 
 import msgspec
 
-from barista_bench.benchmarks.barista.common import FrameMetadata, cached_by_set, frame_metadata
+from barista_bench.benchmarks.kinds.frames import FrameMetadata, frame_metadata
 from barista_bench.benchmarks.kinds.spans import read_seconds, timed_frames
 from barista_bench.benchmarks.parsing import MAX_ENTRIES, NOTHING_READ, last_array, rows_schema
 from barista_bench.core.boxes import BoxFormat
@@ -26,6 +26,7 @@ from barista_bench.core.deriving import Candidate, GraphTask, Vocabulary
 from barista_bench.core.example import Evidence, Inputs, Int64, SkippedExample, Target, TypedFields
 from barista_bench.core.options import Count, Sampling, Seconds
 from barista_bench.core.prompt import Prompt, TextPart
+from barista_bench.core.remembering import remembered
 from barista_bench.core.statistics import SumStatistics
 from barista_bench.core.task import Example, Explanation, Fields, FrameRef, Json, ParseError, Prediction, Scored
 from barista_bench.errors import DataError
@@ -240,7 +241,7 @@ class StepSegmentation(GraphTask[StepSampling]):
         )
 
 
-@cached_by_set
+@remembered
 def usual_steps(examples: Sequence[Example]) -> list[str | None]:
     """Return the most frequent label at each hundredth of a clip, None for no step; at a tie the first by name."""
     clips = [_frame_labels(example.target, example) for example in examples]

@@ -20,14 +20,15 @@ import numpy as np
 from msgspec.structs import astuple
 
 from barista_bench.benchmarks.barista.clips import ClipSampling, Keyframes
-from barista_bench.benchmarks.barista.common import Bools, FrameArrays, cached_by_set
 from barista_bench.benchmarks.extended.clip_task import ClipColumns, ClipTask
+from barista_bench.benchmarks.kinds.frames import Bools, FrameArrays
 from barista_bench.benchmarks.parsing import MAX_ENTRIES, integer, is_text, last_array, rows_schema
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Vocabulary
 from barista_bench.core.example import Evidence, Inputs, Int64, Target, TypedFields
 from barista_bench.core.frozen_lines import MAX_FRAMES
 from barista_bench.core.prompt import Prompt
+from barista_bench.core.remembering import remembered
 from barista_bench.core.statistics import SumStatistics
 from barista_bench.core.task import AnswerFailure, Example, Explanation, Fields, Json, ParseError, Prediction, Scored
 from barista_bench.errors import DataError
@@ -195,7 +196,7 @@ class TemporalSceneGraph(ClipTask[ClipSampling]):
         yield from (AnswerFailure("missed") for _ in missed.elements())
 
 
-@cached_by_set
+@remembered
 def usual_triplets(examples: Sequence[Example]) -> dict[Triplet, float]:
     """Return, for each triplet, the fraction of the clips with subject and object in which it holds."""
     clips_with: Counter[tuple[str, str]] = Counter()

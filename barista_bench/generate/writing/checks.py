@@ -31,7 +31,6 @@ from functools import cached_property
 from itertools import combinations
 
 from barista_bench.benchmarks.barista.change_detection import CATEGORIES, Category, Change
-from barista_bench.benchmarks.barista.common import domain_vocabulary
 from barista_bench.benchmarks.barista.qa_templates import FEWEST_WORDS, QaPair
 from barista_bench.benchmarks.egocot.claims import Claim, claims_of
 from barista_bench.benchmarks.egocot.evidence import Terms, Vocabulary, canonical_name, vocabulary_of
@@ -41,7 +40,7 @@ from barista_bench.benchmarks.lexical import stem
 from barista_bench.benchmarks.parsing import is_text, object_schema
 from barista_bench.generate.candidates import are_alike
 from barista_bench.runs.ask.replies import MAX_REPLY, Unusable
-from barista_bench.scene_graph.domain import Domain
+from barista_bench.scene_graph.domain import Domain, domain_vocabulary
 
 SCHEMA = object_schema({name: {"type": "string"} for name in QaPair.__annotations__})
 COLOURS = tuple(

@@ -9,9 +9,8 @@
 Frame `i` is the i-th frame that a player shows, in presentation order, from 0. Edit lists and display rotation are
 applied, so images have the orientation that players show; x runs right and y runs down.
 
-Backends: `pyav` (`auto`: always exact), `torchcodec` and `decord` (optional; files for which they return wrong frames
-are refused with a VideoError). A folder of images (`000000.jpg`, ...) is read like a video with any backend; see
-`frame_folder`.
+Backends: `pyav` (`auto`: always exact) and `decord` (optional; files for which it returns wrong frames are refused
+with a VideoError). A folder of images (`000000.jpg`, ...) is read like a video with any backend; see `frame_folder`.
 """
 
 from barista_bench.media.video.frame_reader import FrameIndexError as FrameIndexError, FrameReader as FrameReader

@@ -1,4 +1,4 @@
-"""Readers by the names of their backends, the optional backends included, and a cache of open readers.
+"""Readers by the names of their backends, decord included, and a cache of open readers.
 
 Cached readers are never shared between threads, so no thread waits for another. A forked child starts without readers
 and never touches its parent's. A thread's readers close when it ends.
@@ -12,7 +12,7 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, SupportsIndex, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, SupportsIndex, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,84 +28,35 @@ if TYPE_CHECKING:
     import decord
 
 _ADVICE = f"use backend='pyav', or {REMUX}"
-BACKENDS = ("auto", "pyav", "torchcodec", "decord")
+BACKENDS = ("auto", "pyav", "decord")
 _MOST_OPEN = 4  # readers a thread: one of 1080p video takes 50 to 150 MB
 
 
-class _LibraryReader(FrameReader):
-    """A decoder of another library, opened on first use. The file's index decides if the decoder can be trusted.
+class DecordReader(FrameReader):
+    """Frames through decord, opened on first use. The file's index decides if decord can be trusted.
 
-    Measured with torchcodec 0.13 and decord 0.6: both return wrong frames behind an edit list and on streams without
-    exact seeking (MPEG-TS), and ignore mirrored display. decord also fails on open GOPs, and rotates only MP4. Such
-    files are refused with a VideoError, so you never get a wrong frame.
+    Measured with decord 0.6: it returns wrong frames behind an edit list, on open GOPs and on streams without exact
+    seeking (MPEG-TS), ignores mirrored display and rotates only MP4. Such files are refused with a VideoError.
     """
 
-    wrong_behind_open_gops: ClassVar[bool]
+    backend: ClassVar[str] = "decord"
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        """Raise VideoError for a file where the library returns wrong frames; see FrameReader."""
-        self._decoder: Any = None
+        """Raise VideoError for a file where decord returns wrong frames; see FrameReader."""
+        self._decoder: decord.VideoReader | None = None
         super().__init__(path)
         causes = {
             "an edit list": self.index.edited,
             "no exact seeking in its container": not self.index.seekable,
             "a mirrored display matrix": self.index.orientation.mirrored,
-            "open GOPs": self.wrong_behind_open_gops and self.index.open_gop,
+            "open GOPs": self.index.open_gop,
+            "a rotation in another container than MP4": self.index.orientation.turns
+            and not self.index.container.startswith("mov"),
         }
         for cause, holds in causes.items():
             if holds:
-                text = f"{self.path}: {self.backend} returns wrong frames on a file with {cause}"
+                text = f"{self.path}: decord returns wrong frames on a file with {cause}"
                 raise VideoError(f"{text}. Remedy: {_ADVICE}")
-
-    def _decode_error(self, wanted: Sequence[int], error: Exception) -> VideoError:
-        frames = ", ".join(str(i) for i in wanted[:5]) + (", ..." if len(wanted) > 5 else "")
-        return VideoError(
-            f"{self.path}: {self.backend} cannot decode frames {frames} ({first_line(error)}). Remedy: {_ADVICE}"
-        )
-
-    def _release(self) -> None:
-        self._decoder = None
-
-    def _forget(self) -> None:
-        self._decoder = None
-
-
-class TorchcodecReader(_LibraryReader):
-    """Frames through torchcodec in its exact mode. Times of frames are checked against the file's index."""
-
-    backend: ClassVar[str] = "torchcodec"
-    wrong_behind_open_gops: ClassVar[bool] = False
-
-    def _decode(self, wanted: Sequence[int], deliver: Deliver) -> None:
-        try:
-            if self._decoder is None:
-                decoders = importlib.import_module("torchcodec.decoders")
-                self._decoder = decoders.VideoDecoder(
-                    self.path, dimension_order="NHWC", seek_mode="exact", num_ffmpeg_threads=0
-                )
-            batch = self._decoder.get_frames_at(list(wanted))
-        except (RuntimeError, ValueError, IndexError) as error:
-            raise self._decode_error(wanted, error) from error
-        seconds = (self.index.pts * float(self.index.time_base))[list(wanted)]
-        late = np.abs(np.asarray(batch.pts_seconds) - seconds) > 1e-4
-        if late.any():
-            frame = wanted[int(np.flatnonzero(late)[0])]
-            raise VideoError(f"{self.path}: torchcodec returns another frame for frame {frame}. Remedy: {_ADVICE}")
-        for index, image in zip(wanted, batch.data.numpy(), strict=True):
-            deliver(index, image)
-
-
-class DecordReader(_LibraryReader):
-    """Frames through decord."""
-
-    backend: ClassVar[str] = "decord"
-    wrong_behind_open_gops: ClassVar[bool] = True
-
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        """Raise VideoError for a rotated file that is not MP4."""
-        super().__init__(path)
-        if self.index.orientation.turns and not self.index.container.startswith("mov"):
-            raise VideoError(f"{self.path}: decord rotates only MP4 files. Remedy: {_ADVICE}")
 
     def _decode(self, wanted: Sequence[int], deliver: Deliver) -> None:
         import decord
@@ -132,6 +83,16 @@ class DecordReader(_LibraryReader):
             raise VideoError(f"{self.path}: {counts}. Remedy: {_ADVICE}")
         return decoder
 
+    def _decode_error(self, wanted: Sequence[int], error: Exception) -> VideoError:
+        frames = ", ".join(str(i) for i in wanted[:5]) + (", ..." if len(wanted) > 5 else "")
+        return VideoError(f"{self.path}: decord cannot decode frames {frames} ({first_line(error)}). Remedy: {_ADVICE}")
+
+    def _release(self) -> None:
+        self._decoder = None
+
+    def _forget(self) -> None:
+        self._decoder = None
+
 
 def open_reader(path: str | os.PathLike[str], backend: str = "auto") -> FrameReader:
     """Open a video for reading frames by index. `auto` is `pyav`; a folder of images needs no backend.
@@ -150,15 +111,14 @@ def reader_class(backend: str) -> type[FrameReader]:
         return PyavReader
     if backend not in BACKENDS:
         raise ConfigError(f"video backend {backend!r} is unknown. Remedy: choose one of {', '.join(BACKENDS)}")
-    library, extra = ("torchcodec.decoders", "torchcodec") if backend == "torchcodec" else ("decord", "run")
     try:
-        importlib.import_module(library)
-    except (ImportError, OSError, RuntimeError) as error:  # RuntimeError: torchcodec without FFmpeg's libraries
+        importlib.import_module("decord")
+    except (ImportError, OSError) as error:
         raise ConfigError(
             f"video backend {backend!r} cannot be imported: {first_line(error)}. "
-            f"Remedy: {install_command(extra)}, or use backend='pyav'"
+            f"Remedy: {install_command('run')}, or use backend='pyav'"
         ) from error
-    return TorchcodecReader if backend == "torchcodec" else DecordReader
+    return DecordReader
 
 
 @dataclass(frozen=True, slots=True, eq=False)

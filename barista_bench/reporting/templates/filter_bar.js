@@ -2,6 +2,7 @@
 import { address } from "./addresses.js";
 import { index } from "./blocks.js";
 import { node } from "./elements.js";
+import { ANY_FAILURE } from "./filters.js";
 import { words } from "./words.js";
 /** @import { TaskBlock, TaskEntry } from "./shapes.d.ts" */
 
@@ -81,7 +82,7 @@ export function filterBar(task, taskData, query, onChange) {
     choice("model", "model", [["", "all"], ...models]),
     choice("better", "better is", [any, ...models]),
     choice("worse", "worse is", [any, ...models]),
-    choice("failure", "failure", [any, ...inWords(kinds)]),
+    choice("failure", "failure", [["", "any or none"], [ANY_FAILURE, "any"], ...inWords(kinds)]),
     choice("status", "status", [any, ...inWords(statuses)]),
     taskData.filters.length ? choice("key", "by", [any, ...inWords(taskData.filters.map(({ key }) => key))]) : null,
     filter ? choice("value", words(filter.key), [any, ...asTheyAre(filter.values)]) : null,

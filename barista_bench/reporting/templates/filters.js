@@ -3,6 +3,9 @@ import { details, index } from "./blocks.js";
 
 /** @import { Outcome, TaskBlock, TaskEntry } from "./shapes.d.ts" */
 
+/** In place of one kind of failure. */
+export const ANY_FAILURE = "any";
+
 // What can be searched of each sample of a task, by the task's address, once it has been read.
 /** @type {Map<string, string[]>} */
 const searchTexts = new Map();
@@ -51,10 +54,12 @@ export function shownPlaces(task, query) {
 function outcomeFilter(query) {
   const [least, most] = ["least", "most"].map((name) => (query.get(name) ? Number(query.get(name)) : null));
   const failure = index.kinds.indexOf(query.get("failure") ?? "");
+  const failsAnyhow = query.get("failure") === ANY_FAILURE;
   const status = query.get("status");
   return ([mean, codes, failures]) =>
     (!status || codes.some((code) => index.statuses[code] === status)) &&
     (failure < 0 || failures.includes(failure)) &&
+    (!failsAnyhow || failures.length > 0) &&
     (least === null || (mean !== null && mean >= least)) &&
     (most === null || (mean !== null && mean <= most));
 }

@@ -1,16 +1,71 @@
 // The samples of a task as a gallery with filters. Only the tiles in view are in the page, of thousands as of a few.
 import { address } from "./addresses.js";
-import { hasPicture, index, pictureUrl } from "./blocks.js";
+import { details, hasPicture, index, pictureUrl } from "./blocks.js";
 import { node, text } from "./elements.js";
 import { FILTERS, filterBar } from "./filter_bar.js";
 import { selectedSamples, shownPlaces } from "./filters.js";
 import { chip, statusLegend } from "./status_marks.js";
 import { counted, short, words } from "./words.js";
 
-/** @import { TaskBlock, TaskEntry } from "./shapes.d.ts" */
+/** @import { Answer, Details, TaskBlock, TaskEntry, Verdict } from "./shapes.d.ts" */
 
-const TILE = { width: 196, height: 176 };
-const MOST_CHIPS = 6;
+const TILE = { width: 300, height: 338 };
+const MOST_CHIPS = 8;
+const MOST_LETTERS = 160;
+
+/** What stands for a model beside its scores; the legend above the tiles has their names. @param {number} place */
+const letterOf = (place) => (place < 26 ? String.fromCharCode(65 + place) : String(place + 1));
+
+/**
+ * The place of the model whose answer the tiles show: the one that the address names, else the best one.
+ * @param {TaskEntry} task
+ * @param {URLSearchParams} query
+ */
+const answerPlace = (task, query) =>
+  Math.max(0, task.labels.indexOf(query.get("worse") ?? query.get("model") ?? query.get("better") ?? ""));
+
+/** @param {string} content */
+const excerpt = (content) => (content.length > MOST_LETTERS ? `${content.slice(0, MOST_LETTERS)}…` : content);
+
+/**
+ * What an answer got wrong, beside what is true.
+ * @param {Answer | undefined} answer
+ * @returns {[name: string, content: string][]}
+ */
+function verdictLines(answer) {
+  if (!answer) return [["answer", "not run"]];
+  /** @param {Verdict} verdict */
+  const texts = (verdict) => answer.rows.filter((row) => row.verdict === verdict).map((row) => row.text);
+  const [wrong, missed, right] = [texts("wrong"), texts("miss"), texts("hit")].map((list) => list.join("; "));
+  const said = answer.text && !/^\s*[[{]/.test(answer.text) ? answer.text.trim() : "";
+  /** @type {[name: string, content: string][]} */
+  const lines = [];
+  if (answer.status !== "ok") lines.push([words(answer.status), said]);
+  else if (wrong || (said && missed)) lines.push(["wrong", wrong || said]);
+  if (missed) lines.push(["true", missed]);
+  return lines.length ? lines : [["right", right || said]];
+}
+
+/**
+ * Question and answer of a tile, which stand in the sample's details.
+ * @param {TaskEntry} task
+ * @param {Details} sampleData
+ * @param {number} place
+ */
+function questionAndAnswer(task, sampleData, place) {
+  const lines = verdictLines(sampleData.models[place][0]);
+  return [
+    text("span", sampleData.question, { class: "question" }),
+    ...lines.map(([name, content], at) =>
+      node(
+        "span",
+        { class: `line ${name}` },
+        text("b", at || name === "true" ? name : `${task.labels[place]}: ${name}`),
+        ` ${excerpt(content)}`,
+      ),
+    ),
+  ];
+}
 
 /**
  * @param {TaskEntry} task
@@ -24,15 +79,26 @@ function tileOf(task, taskData, numbers, row, query) {
   const places = shownPlaces(task, query);
   const scores = places.map((place) => `${task.labels[place]} ${short(outcomes[place][0], 2)}`).join(", ");
   const title = `${label}\n${where}\n${scores}`;
+  const asked = node("span", { class: "asked" });
   const link = node(
     "a",
     { href: address(task.address, id, query), "data-row": row, title },
     picture === null || !hasPicture(picture)
       ? text("span", label || "no picture", { class: "blank" })
       : node("img", { src: pictureUrl(picture), alt: "", loading: "lazy" }),
-    node("span", { class: "name" }, text("bdi", id)),
-    node("span", { class: "chips" }, ...places.slice(0, MOST_CHIPS).map((place) => chip(task, outcomes, place))),
+    asked,
+    node(
+      "span",
+      { class: "chips" },
+      ...places
+        .slice(0, MOST_CHIPS)
+        .map((place) => chip(task, outcomes, place, places.length > 1 ? letterOf(place) : task.labels[place])),
+    ),
+    text("span", where, { class: "name" }),
   );
+  details(task.first + numbers[row]).then((sampleData) => {
+    asked.append(...questionAndAnswer(task, sampleData, answerPlace(task, query)));
+  });
   const attributes = { class: "tile", role: "listitem", "aria-setsize": numbers.length, "aria-posinset": row + 1 };
   return node("div", attributes, link);
 }
@@ -118,8 +184,11 @@ function addressWith(task, query, name, value) {
  */
 export async function gallery(task, taskData, query) {
   const numbers = await selectedSamples(task, taskData, query);
-  const models = shownPlaces(task, query).map((place) => task.labels[place]);
-  const scores = task.scores[0] ? `${words(task.scores[0])}, mean over runs: ${models.join(", ")}` : "";
+  const places = shownPlaces(task, query);
+  const scores = task.scores[0] ? `${words(task.scores[0])}, mean over runs: ` : "";
+  const models = places.map((place) =>
+    node("span", { class: "model-key" }, text("b", places.length > 1 ? `${letterOf(place)} ` : ""), task.labels[place]),
+  );
   const reason = "without pictures, because it has reached its size limit";
   const bare = `${counted(index.bare, "sample")} of this report are ${reason}.`;
   const count = text("output", `${numbers.length} of ${taskData.samples.length}`, { id: "count", role: "status" });
@@ -131,7 +200,7 @@ export async function gallery(task, taskData, query) {
     filterBar(task, taskData, query, (name, value) => {
       location.hash = addressWith(task, query, name, value);
     }),
-    node("p", { class: "note" }, count, ` · ${scores} · `, ...statusLegend()),
+    node("p", { class: "note" }, count, ` · ${scores}`, ...models, " · ", ...statusLegend()),
     numbers.length
       ? grid(numbers.length, (row) => tileOf(task, taskData, numbers, row, query))
       : text("p", "No sample passes these filters.", { class: "alert" }),

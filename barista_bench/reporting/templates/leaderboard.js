@@ -2,17 +2,24 @@
 import { address } from "./addresses.js";
 import { index } from "./blocks.js";
 import { node, text } from "./elements.js";
+import { failuresOf } from "./failures.js";
+import { ANY_FAILURE } from "./filters.js";
 import { rowOf, scrollArea } from "./tables.js";
 
 /** @import { Cell, Column, Tab, Table } from "./shapes.d.ts" */
 
 const UNRANKED = "Not ranked (people, baselines, models that were trained on these videos): the thin lines in the bars";
+const SUMMARY =
+  "Each task's primary figure with its 95% interval. ▲ ahead of the model with the next lower figure, △ likely " +
+  "ahead, ≈ cannot be told apart.";
 const MARKS =
   "▲: ahead of the model with the next lower figure by more than chance (p below 0.05, permutation of resampling " +
   "units, Holm); " +
-  "△: likely, for p is below 0.05 only before Holm's correction; ≈: the two cannot be told apart; too few videos: " +
-  "of 5 units or fewer no p can be below 0.05.";
-const MEANS = "The tasks' figures measure different things: their mean gives a rough order.";
+  "△: likely, for p is below 0.05 only before Holm's correction; ≈: the two cannot be told apart; too few " +
+  "videos: of 5 units or fewer no p can be below 0.05.";
+const RANKS =
+  "Mean over tasks of a model's rank: 1, and one more for each model whose interval lies wholly above its own. " +
+  "Baselines, people and incomplete runs have no rank.";
 
 /**
  * Rows by the figure of a column, those without one last; as they stand for none.
@@ -65,6 +72,21 @@ export function leaderboard({ tasks, board: { table, unranked } }) {
   let isRising = false;
 
   /**
+   * A row whose figures lead to the model's worst samples, and whose name leads to all its failures.
+   * @param {Cell[]} row
+   * @returns {Cell[]}
+   */
+  const linked = (row) =>
+    row.map((cell, at) => {
+      const label = row[0].text;
+      if (!at) return { ...cell, href: failuresOf(label), title: `failures of ${label}` };
+      if (at < offset || cell.text === "–") return cell;
+      const task = index.tasks[tasks[at - offset]];
+      const query = new URLSearchParams({ model: label, failure: ANY_FAILURE, order: "up" });
+      return { ...cell, href: address(task.address, "", query), title: `failures of ${label} in ${task.name}` };
+    });
+
+  /**
    * @param {Column} column
    * @param {number} at
    */
@@ -72,11 +94,11 @@ export function leaderboard({ tasks, board: { table, unranked } }) {
     if (!at) return text("th", column.name, { scope: "col" });
     const task = at < offset ? null : index.tasks[tasks[at - offset]];
     const sort = () => {
-      [sorting, isRising] = [at, sorting === at && !isRising];
+      [sorting, isRising] = [at, sorting === at ? !isRising : at < offset];
       paint();
     };
     const look = { type: "button", class: "sort", title: "sort by this column", click: sort };
-    const explanation = task ? task.metric : MEANS;
+    const explanation = task ? `Each example: ${task.about}. ${task.metric}` : RANKS;
     return node(
       "th",
       { scope: "col", class: "number" },
@@ -105,16 +127,21 @@ export function leaderboard({ tasks, board: { table, unranked } }) {
       }
     });
     const sortedModels = sortedRows(models, sorting, isRising);
-    body.replaceChildren(...sortedModels.map((row) => rowOf(table.columns, row, { marks })));
+    body.replaceChildren(...sortedModels.map((row) => rowOf(table.columns, linked(row), { marks })));
   }
   paint();
   if (others.length) {
     const title = node("th", { colspan: table.columns.length, scope: "rowgroup" }, UNRANKED);
-    foot.append(node("tr", {}, title), ...others.map((row) => rowOf(table.columns, row)));
+    foot.append(node("tr", {}, title), ...others.map((row) => rowOf(table.columns, linked(row))));
   }
   const caption = text("caption", table.title, { class: "hidden" });
   return [
     scrollArea(table.title, node("table", { class: "board" }, caption, node("thead", {}, head), body, foot)),
-    text("p", `${table.note} ${MARKS}`, { class: "note" }),
+    node(
+      "details",
+      { class: "note" },
+      node("summary", {}, `${SUMMARY} `, text("span", "more", { class: "more" })),
+      text("p", `${table.note} ${MARKS}`),
+    ),
   ];
 }

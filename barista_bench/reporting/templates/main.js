@@ -2,9 +2,11 @@
 import { parseAddress } from "./addresses.js";
 import { index, taskBlock, whenLoaded } from "./blocks.js";
 import { get, node, part, text, unfoldAll } from "./elements.js";
+import { FAILURES, failuresScreen } from "./failures.js";
 import { gallery } from "./gallery.js";
 import { acrossScreen, firstScreen, tabOf } from "./overview.js";
 import { sampleScreen } from "./sample.js";
+import { shownTable } from "./tables.js";
 import { taskScreen } from "./task.js";
 
 /** @import { Place, Screen } from "./shapes.d.ts" */
@@ -28,11 +30,16 @@ let actions = {};
 /** @type {Place | null} */
 let lastPlace = null;
 
+function toStart() {
+  location.hash = "";
+}
+
 /**
  * @param {Place} place
  * @returns {Promise<Screen>}
  */
 async function screenOf({ task: taskAddress, sample, query }) {
+  if (taskAddress === FAILURES && sample) return { parts: await failuresScreen(sample), keys: { Escape: toStart } };
   const number = index.tasks.findIndex(({ address }) => address === taskAddress);
   if (number < 0) {
     const parts = taskAddress === "across" ? await acrossScreen() : firstScreen(tabOf(taskAddress));
@@ -44,17 +51,14 @@ async function screenOf({ task: taskAddress, sample, query }) {
   if (sample) return sampleScreen(task, taskData, sample, query, () => show(true));
   const parts = await taskScreen(task, taskData);
   if (taskData.samples.length) parts.push(await gallery(task, taskData, query));
-  const leave = () => {
-    location.hash = "";
-  };
-  return { parts, keys: { Escape: leave, "/": () => get("by-text")?.focus() } };
+  return { parts, keys: { Escape: toStart, "/": () => get("by-text")?.focus() } };
 }
 
 /** @param {string} taskAddress the task of the address */
 function fillTabs(taskAddress) {
   const task = index.tasks.findIndex(({ address }) => address === taskAddress);
   const active = task < 0 ? tabOf(taskAddress) : index.tabs.find((tab) => tab.tasks.includes(task));
-  const marked = taskAddress === "across" ? null : active;
+  const marked = taskAddress === "across" || taskAddress === FAILURES ? null : active;
   part("tabs").replaceChildren(
     ...index.tabs.map((tab) => {
       const current = tab === marked ? (task < 0 ? "page" : "true") : null;
@@ -124,5 +128,9 @@ addEventListener("hashchange", () => {
 });
 part("theme").addEventListener("click", nextTheme);
 part("ask").addEventListener("click", toggleHelp);
+part("provenance").addEventListener("toggle", () => {
+  if (!part("provenance").querySelector("table"))
+    part("provenance").append(...index.provenance.map((table) => shownTable(table)));
+});
 document.querySelector(".tools")?.removeAttribute("hidden");
 show();

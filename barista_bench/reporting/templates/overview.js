@@ -1,11 +1,10 @@
-// Screens over tasks: a benchmark with its leaderboard and a finding a task, and what is said across all tasks.
-import { address } from "./addresses.js";
+// Screens over tasks: a benchmark with its leaderboard and a reader's questions, and what is said across all tasks.
 import { acrossBlock, index } from "./blocks.js";
 import { node, text } from "./elements.js";
 import { leaderboard } from "./leaderboard.js";
 import { graphOf } from "./propagation.js";
+import { questions } from "./questions.js";
 import { shownIfShort } from "./tables.js";
-import { counted } from "./words.js";
 /** @import { Tab } from "./shapes.d.ts" */
 
 /** The tab of an address, or the first one. @param {string} wanted */
@@ -13,23 +12,12 @@ export const tabOf = (wanted) => index.tabs.find((tab) => tab.address === wanted
 
 /** @param {Tab} tab */
 export function firstScreen(tab) {
-  const findings = tab.tasks
-    .map((number) => index.tasks[number])
-    .map((task) =>
-      node(
-        "li",
-        {},
-        node("a", { href: address(task.address) }, task.name),
-        ` ${task.finding} `,
-        node("small", {}, counted(task.examples, "example")),
-      ),
-    );
   const across = "Across tasks: agreement, baselines, consistency, propagation of errors";
   return [
     text("h2", tab.board.title),
     ...leaderboard(tab),
-    text("h3", "Findings"),
-    node("ul", { class: "findings" }, ...findings),
+    text("h3", "What a reader asks"),
+    ...questions(tab.tasks.map((number) => index.tasks[number])),
     node("p", {}, node("a", { href: "#across" }, across)),
   ];
 }

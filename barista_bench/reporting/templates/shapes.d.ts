@@ -13,8 +13,12 @@ export type NameAndValue = [name: string, value: string];
 
 export interface PageIndex {
   title: string;
+  /** What all figures are of: data sets and models. */
+  provenance: Table[];
   tabs: Tab[];
   tasks: TaskEntry[];
+  /** What a reader asks of each task: the heads of its `answers`. */
+  questions: string[];
   statuses: Status[];
   kinds: string[];
   /** Samples of one block of details. */
@@ -34,7 +38,9 @@ export interface TaskEntry {
   address: string;
   heading: string;
   name: string;
-  finding: string;
+  /** What an example is, in a line. */
+  about: string;
+  answers: Cell[];
   primary: string;
   metric: string;
   examples: number;
@@ -80,6 +86,9 @@ export interface Cell {
   gap?: GapToNext;
   /** Filters of the gallery that lead to the samples behind the figure. */
   query?: NameAndValue[];
+  /** Of cells that the page makes: where they lead instead, and what that is. */
+  href?: string;
+  title?: string;
 }
 
 export interface Table {
@@ -129,6 +138,8 @@ export interface Filter {
 export interface Details {
   captions: string[];
   boxes: DrawnBox[];
+  /** The line of the prompt that asks. */
+  question: string;
   prompt: string;
   reference: string;
   metadata: NameAndValue[];

@@ -1,6 +1,6 @@
 // How a model did on a sample, at a glance.
 import { index } from "./blocks.js";
-import { node } from "./elements.js";
+import { node, text } from "./elements.js";
 import { STATUS, short, words } from "./words.js";
 
 /** @import { Outcome, Status, TaskEntry } from "./shapes.d.ts" */
@@ -19,11 +19,18 @@ export const statusMark = (status) =>
  * @param {TaskEntry} task
  * @param {Outcome[]} outcomes of all models
  * @param {number} place
+ * @param {string} [name] in front of the mark
  */
-export function chip(task, outcomes, place) {
+export function chip(task, outcomes, place, name = "") {
   const status = worst(outcomes[place]);
   const title = `${task.labels[place]}: ${words(status)}`;
-  return node("span", { class: "chip", title }, statusMark(status), short(outcomes[place][0], 2));
+  return node(
+    "span",
+    { class: "chip", title },
+    name ? text("b", `${name} `) : null,
+    statusMark(status),
+    short(outcomes[place][0], 2),
+  );
 }
 
 /** What the marks mean. */

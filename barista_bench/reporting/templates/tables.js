@@ -61,9 +61,13 @@ function gapOf({ below, difference, p, certainty, better, worse }) {
  */
 function cellOf(cell, task, marks) {
   const figure = [cell.text, cell.extra ? text("small", ` ${cell.extra}`) : null];
-  const href = cell.query && task ? address(task, "", new URLSearchParams(cell.query)) : null;
+  const href = cell.href ?? (cell.query && task ? address(task, "", new URLSearchParams(cell.query)) : null);
   return [
-    node("span", { class: "figure" }, href ? node("a", { href }, ...figure) : node("span", {}, ...figure)),
+    node(
+      "span",
+      { class: "figure" },
+      href ? node("a", { href, title: cell.title ?? null }, ...figure) : node("span", {}, ...figure),
+    ),
     cell.bar ? barOf(cell.bar, marks) : null,
     ...(cell.notes ?? []).map((note) =>
       text("span", note, { class: cell.bar && note.startsWith("[") ? "under interval" : "under" }),
@@ -112,11 +116,21 @@ function headOf({ name, numeric }) {
 }
 
 /**
+ * A table that scrolls in its own frame, and says so as long as there are columns to the right of it.
  * @param {string} title
  * @param {HTMLTableElement} table
  */
 export function scrollArea(title, table) {
-  return node("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": title }, table);
+  const area = node("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": title }, table);
+  const hint = text("span", "more columns →", { class: "hint", "aria-hidden": "true", hidden: true });
+  const update = () => {
+    const rest = area.scrollWidth - area.clientWidth - area.scrollLeft;
+    hint.hidden = rest < 8;
+    area.classList.toggle("cut", rest >= 8);
+  };
+  area.addEventListener("scroll", update, { passive: true });
+  new ResizeObserver(update).observe(area);
+  return node("div", { class: "scroll-frame" }, hint, area);
 }
 
 /**

@@ -2,6 +2,7 @@
 import { address } from "./addresses.js";
 import { paperPart } from "./blocks.js";
 import { foldedBlock, node, text } from "./elements.js";
+import { answersOf } from "./questions.js";
 import { shownIfShort, shownTable, tableOf } from "./tables.js";
 import { counted } from "./words.js";
 
@@ -50,7 +51,8 @@ export async function taskScreen(task, taskData) {
   const makeOthers = () => [factsOf(taskData.facts), ...taskData.others.map((table) => shownIfShort(table, drawing))];
   return [
     text("h2", task.heading),
-    text("p", task.finding, { class: "finding" }),
+    text("p", `Each example: ${task.about}. ${task.metric}`, { class: "where" }),
+    answersOf(task),
     leadsToSamples(task, taskData),
     ...task.warnings.map((warning) => text("p", warning, { class: "alert" })),
     ...[...taskData.figures, ...taskData.failures].map((table) => shownTable(table, drawing)),

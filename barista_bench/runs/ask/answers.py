@@ -17,8 +17,8 @@ from barista_bench.models import AnsweredRequest, Completion, Failure, Generatio
 from barista_bench.models.base import TOKEN_COUNTS
 from barista_bench.models.served.requests import estimated_input_tokens
 from barista_bench.runs.ask.config import SpendingSettings
+from barista_bench.runs.described import Prices, read_prices
 from barista_bench.runs.log.sample_log import SampleRecord, read_records
-from barista_bench.runs.score.costs import Prices, read_prices
 
 
 class Tokens(NamedTuple):

@@ -27,8 +27,8 @@ from barista_bench.runs.ask.config import RunConfig, Shard
 from barista_bench.runs.ask.prefetch import decode_ahead
 from barista_bench.runs.ask.session import Session
 from barista_bench.runs.log.inputs import AskedInput, asks_in_steps, sample_keys, sample_seed
-from barista_bench.runs.log.log_reader import StepLog, finished_samples
 from barista_bench.runs.log.sample_log import SampleLog, SampleRecord, logged_logprobs, sample_digest
+from barista_bench.runs.log_reader import StepLog, finished_samples
 
 AHEAD_BYTES = 1024 * 2**20
 """Bytes of images that wait for the model at the most."""

@@ -19,7 +19,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from barista_bench.benchmarks import parse_pairs
 from barista_bench.errors import ConfigError
-from barista_bench.files.reading import load_yaml, read_bounded
+from barista_bench.files.reading import Line, load_yaml, read_bounded
 from barista_bench.models import GenerationConfig
 from barista_bench.models.served.settings import ServedSettings
 from barista_bench.models.settings import (
@@ -35,13 +35,12 @@ from barista_bench.models.settings import (
     checked,
     one_or_all,
 )
+from barista_bench.runs.described import MAX_RUNS
 
-__all__ = ["ENVIRONMENT_PREFIX", "MAX_RUNS", "Count", "ModelSettings", "RunConfig", "Texts", "checked", "resolve"]
+__all__ = ["ENVIRONMENT_PREFIX", "Count", "ModelSettings", "RunConfig", "Texts", "checked", "resolve"]
 
 MAX_FILE = 2**20
 """Bytes of a run file."""
-MAX_RUNS = 1000
-"""Repetitions of a run."""
 
 
 CLUSTER_HELP = "Address of a Ray cluster whose nodes do the work: auto, on one of its nodes, or HOST:PORT."
@@ -162,6 +161,7 @@ class RunConfig(SpendingSettings, ModelSettings):
         "release", description="Whose rules: the released code's, or the paper's where they differ."
     )
 
+    name: Line = Field("", description="What tables, comparisons and reports call the model; changes no answer.")
     cluster: str | None = Field(None, description=CLUSTER_HELP)
     workers: Count = Field(2, description="Threads that decode frames ahead.")
     frame_cache_mib: Count = Field(512, description="Memory for frames that several tasks share, in MiB.")

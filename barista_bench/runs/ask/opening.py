@@ -5,28 +5,19 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from barista_bench.benchmarks import (
-    BENCHMARKS,
-    get_benchmark,
-    get_task,
-    read_wording,
-    task_class,
-    task_names,
-    task_options,
-)
+from barista_bench.benchmarks import BENCHMARKS, Benchmark, get_benchmark, read_wording, task_class, task_options
 from barista_bench.benchmarks.kinds.box_answers import BOX_PLACES, own_box_places
-from barista_bench.core.prompt import FROZEN_QUESTION, IMAGE_PLACES, IMAGE_TEXT, PromptTexts
+from barista_bench.core.prompt import FROZEN_QUESTION, IMAGE_PLACES, IMAGE_TEXT, PromptTexts, packaged_prompts
 from barista_bench.core.task import Task
-from barista_bench.data.dataset import ExampleSet, config_names, open_examples
+from barista_bench.data.dataset import config_names, open_examples
 from barista_bench.data.manifest import DEFAULT_BENCHMARK, MANIFEST, read_manifest
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.runs.ask.catalog import check_fit, check_schemas
 from barista_bench.runs.ask.config import RunConfig
-from barista_bench.runs.run_folder import CONFIG_FILE
+from barista_bench.runs.run_folder import CONFIG_FILE, OpenedTask
 
 ALL = "all"
 """All tasks that a dataset has; all benchmarks that a folder has."""
@@ -34,21 +25,12 @@ _PLACEHOLDER = re.compile(r"\{([a-z][a-z_0-9]*)\}")
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class OpenedTask:
-    """One task of a run before anything is asked. `data` is where its examples come from."""
+class TaskSpec(NamedTuple):
+    """A task to open, looked up once. `name` is the one it was called by: its own, or the one in frozen files."""
 
-    task: Task
-    examples: ExampleSet
-    folder: Path
-    data: str
-
-
-class _TaskChoice(NamedTuple):
-    """A task to open."""
-
-    benchmark: str
-    task: str
+    benchmark: Benchmark
+    name: str
+    kind: type[Task]
     data: str
     folder: Path
     split: str
@@ -84,15 +66,16 @@ def open_tasks(config: RunConfig) -> list[OpenedTask]:
 
 def open_questions(config: RunConfig) -> list[OpenedTask]:
     """The same as `open_tasks`, whichever model is asked."""
-    choices = list(_choices_of_all_benchmarks(config) if config.benchmark == ALL else _choices_of_one_benchmark(config))
-    options_of_each = task_options([task_class(choice.benchmark, choice.task) for choice in choices], config.options)
+    specs = list(_specs_of_all_benchmarks(config) if config.benchmark == ALL else _specs_of_one_benchmark(config))
+    options_of_each = task_options([spec.kind for spec in specs], config.options)
     opened_tasks = []
-    for choice, options in zip(choices, options_of_each, strict=True):
-        benchmark, name = choice.benchmark, choice.task
-        task = get_task(benchmark, name, _wording(config, choice), options=options)
-        examples = open_examples(choice.data, benchmark, name, split=choice.split, root=config.root, limit=config.limit)
+    for spec, options in zip(specs, options_of_each, strict=True):
+        task = spec.kind(_wording(config, spec), options=options)
+        examples = open_examples(
+            spec.data, spec.benchmark.name, spec.name, split=spec.split, root=config.root, limit=config.limit
+        )
         task.refuse_others(examples.examples)
-        opened_tasks.append(OpenedTask(task, examples, choice.folder, choice.data))
+        opened_tasks.append(OpenedTask(task, examples, spec.folder, spec.data))
     task_by_example: dict[str, str] = {}
     for opened_task in opened_tasks:
         name = f"{opened_task.task.benchmark}/{opened_task.task.name}"
@@ -104,7 +87,7 @@ def open_questions(config: RunConfig) -> list[OpenedTask]:
     return opened_tasks
 
 
-def _wording(config: RunConfig, choice: _TaskChoice) -> PromptTexts | None:
+def _wording(config: RunConfig, spec: TaskSpec) -> PromptTexts | None:
     """The wording in place of our own; None for ours.
 
     Prompts that lack a text are refused before anything is asked: a later question's would cost the answers before it.
@@ -112,12 +95,11 @@ def _wording(config: RunConfig, choice: _TaskChoice) -> PromptTexts | None:
     """
     if config.prompts is None:
         return None
-    prompts = read_wording(choice.benchmark, choice.task, config.prompts)
-    released = get_benchmark(choice.benchmark).released_texts
+    prompts, released = read_wording(spec.benchmark.name, spec.name, config.prompts), spec.benchmark.released_texts
     if released and prompts.wording == released.wording:
         return prompts
-    packaged = get_task(choice.benchmark, choice.task).prompts
-    subject = f"the prompts of {choice.benchmark}/{choice.task}"
+    packaged = packaged_prompts(spec.kind.prompt_package, spec.kind.name)
+    subject = f"the prompts of {spec.benchmark.name}/{spec.name}"
     packaged_places, places = _placeholders(packaged), _placeholders(prompts)
     if packaged_places & BOX_PLACES and (own_places := own_box_places(prompts)):
         packaged_places = packaged_places - (BOX_PLACES - places) | own_places
@@ -168,34 +150,35 @@ def _dataset_names(folder: str) -> list[str]:
     return [path.parent.name for path in sorted(Path(folder).glob(f"[!.]*/{MANIFEST}"))]
 
 
-def _choices_of_all_benchmarks(config: RunConfig) -> Iterator[_TaskChoice]:
+def _specs_of_all_benchmarks(config: RunConfig) -> Iterator[TaskSpec]:
     if config.task != (ALL,):
         raise ConfigError("all benchmarks have all of their tasks run. Remedy: leave task out, or name one benchmark")
     if config.root is not None:
         raise ConfigError("root is the folder of one dataset's videos. Remedy: leave it out, or name one benchmark")
     for name, path in benchmarks_in(config.data).items():
         # All of a benchmark that can be scored: some hide the answers of a split.
-        split = BENCHMARKS[name].leaderboards[0] if config.split == ALL else config.split
-        for task in _present_tasks(name, str(path)):
-            yield _TaskChoice(name, task, str(path), config.out / name / task, split)
+        benchmark = BENCHMARKS[name]
+        split = benchmark.leaderboards[0] if config.split == ALL else config.split
+        for task in _present_tasks(benchmark, str(path)):
+            yield TaskSpec(benchmark, task, task_class(name, task), str(path), config.out / name / task, split)
 
 
-def _choices_of_one_benchmark(config: RunConfig) -> Iterator[_TaskChoice]:
-    benchmark = config.benchmark
+def _specs_of_one_benchmark(config: RunConfig) -> Iterator[TaskSpec]:
+    benchmark_name = config.benchmark
     if len(datasets := _dataset_names(config.data)) > 1:
         what = f"{len(datasets)} datasets are here ({', '.join(datasets)})"
         remedy = f"name one, such as {Path(config.data) / datasets[0]}, or give --benchmark all"
         raise ConfigError(f"{config.data}: {what}. Remedy: {remedy}")
     if "benchmark" not in config.model_fields_set and (Path(config.data) / MANIFEST).is_file():
-        benchmark = str(read_manifest(config.data).get("benchmark", benchmark))
-        if benchmark not in BENCHMARKS:
+        benchmark_name = str(read_manifest(config.data).get("benchmark", benchmark_name))
+        if benchmark_name not in BENCHMARKS:
             remedy = "Remedy: update the package"
-            raise DataError(f"{config.data}: is of {benchmark!r}, which this version does not know. {remedy}")
-    known_names = task_names(benchmark)
-    names = tuple(name.removeprefix(f"{benchmark}/") for name in config.task)
+            raise DataError(f"{config.data}: is of {benchmark_name!r}, which this version does not know. {remedy}")
+    benchmark = get_benchmark(benchmark_name)
+    names = tuple(name.removeprefix(f"{benchmark.name}/") for name in config.task)
     if names == (ALL,):
         names = _present_tasks(benchmark, config.data)
-    elif ALL in names and ALL not in known_names:
+    elif ALL in names and ALL not in benchmark.task_names:
         raise ConfigError("task names all and more. Remedy: give one or the other")
     if len(set(names)) < len(names):
         raise ConfigError(f"task names one twice: {', '.join(names)}. Remedy: name each once")
@@ -203,12 +186,13 @@ def _choices_of_one_benchmark(config: RunConfig) -> Iterator[_TaskChoice]:
     if is_run and len(names) > 1:
         raise ConfigError(f"{config.out}: is the run folder of one task. Remedy: name that task, or use another --out")
     for name in names:
-        yield _TaskChoice(benchmark, name, config.data, config.out if is_run else config.out / name, config.split)
+        folder = config.out if is_run else config.out / name
+        yield TaskSpec(benchmark, name, task_class(benchmark.name, name), config.data, folder, config.split)
 
 
-def _present_tasks(benchmark: str, data: str) -> tuple[str, ...]:
+def _present_tasks(benchmark: Benchmark, data: str) -> tuple[str, ...]:
     """The tasks that a dataset has; only `all` where there is a task of that name, which holds the others."""
-    known_names, present_names = task_names(benchmark), config_names(data)
+    known_names, present_names = benchmark.task_names, config_names(data)
     if ALL in known_names and ALL in present_names:
         return (ALL,)
     tasks = tuple(name for name in known_names if name in present_names)

@@ -8,6 +8,7 @@ from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 from barista_bench.core.boxes import BoxFormat
@@ -28,12 +29,12 @@ from barista_bench.runs.ask.catalog import (
     without_ablations,
 )
 from barista_bench.runs.ask.config import ModelSettings, RunConfig, Shard, checked
-from barista_bench.runs.ask.opening import OpenedTask, open_tasks
+from barista_bench.runs.ask.opening import open_tasks
 from barista_bench.runs.ask.session import Session
 from barista_bench.runs.log.inputs import AskedInput, asked_inputs, asks_in_steps, claim_inputs, prompts_digest
-from barista_bench.runs.log.log_reader import StepLog, answers_only, read_steps, step_files
 from barista_bench.runs.log.sample_log import SampleLog, log_files, running_elsewhere
-from barista_bench.runs.run_folder import claim, data_location, package_versions, run_description
+from barista_bench.runs.log_reader import StepLog, answers_only, read_steps, step_files
+from barista_bench.runs.run_folder import OpenedTask, claim, data_location, package_versions, run_description
 
 
 def run(data: str | Path, out: str | Path, **settings: object) -> Session:
@@ -91,11 +92,13 @@ def run_config(config: RunConfig, opened_tasks: Sequence[OpenedTask] | None = No
         finally:
             asker.clock.add("total", time.perf_counter() - started)
             asker.deal_out_seconds(task_runs)
+            ended = datetime.now(UTC).isoformat(timespec="seconds")
             for task_run in task_runs:
                 task_run.session.batch_check = getattr(model, "batch_check", None)
                 with shard.file(task_run.folder, "sessions").open("a", encoding="utf-8") as file:
                     # On a line of its own even after one that was cut off.
-                    file.write(("" if file.tell() == 0 else "\n") + json.dumps(asdict(task_run.session)))
+                    line = json.dumps({**asdict(task_run.session), "ended": ended})
+                    file.write(("" if file.tell() == 0 else "\n") + line)
     total = Session()
     for task_run in task_runs:
         total.add(task_run.session)
@@ -154,6 +157,7 @@ def claimed_run(
         box_format=box_format,
         generation=asdict(config.generation),
         runs=config.runs,
+        name=config.name,
         data=data_location(opened.folder, opened.data, config.root, config.limit),
         versions={**package_versions(), **(versions or {})},
         prices=prices_of(config, config.model).model_dump(),

@@ -1,1 +1,1 @@
-"""The sample log: which records there are, and which of them count."""
+"""The sample log: its records, and what was asked. `runs/log_reader.py` says which records count."""

@@ -13,10 +13,9 @@ from typing import Final
 from pydantic import ConfigDict, JsonValue
 
 from barista_bench.files.reading import Strict
+from barista_bench.runs.described import SHORT
 
 SHA256: Final = re.compile(r"[0-9a-f]{64}")
-SHORT = 12
-"""Characters that are shown of hashes."""
 ABOUT_EXAMPLES = frozenset({"split", "limit", "examples"})
 """Parts of a record that say what was asked about, not how."""
 _ABSENT = object()

@@ -1,16 +1,13 @@
-"""Costs of answers: tokens, seconds, dollars, and prices. Light: a leaderboard Space reads it (`hub/board.py`)."""
+"""Costs of answers: tokens, seconds, dollars. Light: a leaderboard Space reads it (`hub/board.py`)."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Final
 
-from pydantic import BaseModel, ConfigDict, Field, RootModel, ValidationError
-
-from barista_bench.errors import ConfigError
-from barista_bench.files.reading import Amount, Count, Strict, first_complaint, load_yaml, read_bounded
+from barista_bench.files.reading import Amount, Count, Strict
+from barista_bench.runs.described import Prices
 
 if TYPE_CHECKING:
     from barista_bench.runs.log.sample_log import SampleRecord
@@ -78,65 +75,3 @@ def costs_in_words(costs: Mapping[str, Cost]) -> str:
         f"({cost_text(name, cost.total)} in all, of {cost.samples:,} samples)"
         for name, cost in costs.items()
     )
-
-
-MAX_FILE = 2**20
-"""Bytes of a file of prices."""
-_Price = Annotated[float, Field(ge=0, le=1e9)]
-
-
-class Prices(BaseModel):
-    """US dollars a million tokens. Without `cached_input`, cached tokens cost what other input does.
-
-    `input` and `output` are None where nothing says what a model costs.
-    """
-
-    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, hide_input_in_errors=True, frozen=True)
-
-    input: _Price | None = None
-    output: _Price | None = None
-    cached_input: _Price | None = None
-
-    def cost(self, input_tokens: int, output_tokens: int, cached_tokens: int = 0) -> float | None:
-        """US dollars, to the sixth place; None without prices. `cached_tokens` are among the input's.
-
-        >>> Prices(input=2.0, output=8.0).cost(1_000_000, 500_000), Prices().cost(1, 1)
-        (6.0, None)
-        >>> Prices(input=2.0, output=8.0, cached_input=0.5).cost(1_000_000, 0, 400_000)
-        1.4
-        """
-        if self.input is None or self.output is None:
-            return None
-        cached = self.input if self.cached_input is None else self.cached_input
-        new_tokens = max(0, input_tokens - cached_tokens)
-        return round((new_tokens * self.input + cached_tokens * cached + output_tokens * self.output) / 1e6, 6)
-
-
-class _ModelPrices(Prices):
-    input: _Price
-    output: _Price
-
-
-class _PriceList(RootModel[dict[str, _ModelPrices]]):
-    """A file of prices: those of each model by its name."""
-
-
-def read_prices(path: Path, model: str) -> Prices:
-    """A model's prices, from a file of YAML or JSON: `NAME: {input: 2.5, output: 10, cached_input: 1.25}` for each.
-
-    Args:
-        model: its name as the file has it: without `served:` and without what a run withholds from it.
-
-    Raises:
-        ConfigError: the file is missing or of another form, or does not name the model.
-    """
-    remedy = "write one `NAME: {input: 2.5, output: 10}` a model, US dollars a million tokens"
-    content = load_yaml(read_bounded(path, MAX_FILE, remedy=remedy, error=ConfigError), str(path), remedy=remedy)
-    try:
-        prices_by_model = _PriceList.model_validate(content).root
-    except ValidationError as error:
-        raise ConfigError(f"{path}: {first_complaint(error)}. Remedy: {remedy}") from error
-    if model not in prices_by_model:
-        names = ", ".join(sorted(prices_by_model)[:20]) or "none"
-        raise ConfigError(f"{path}: has no prices of {model!r}, but of {names}. Remedy: add it")
-    return Prices(**prices_by_model[model].model_dump())

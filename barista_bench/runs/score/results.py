@@ -20,12 +20,11 @@ from pydantic import (
     model_validator,
 )
 
-from barista_bench.core.boxes import BoxFormat, BoxOrder
-from barista_bench.core.prompt import WORDING_PATTERN
 from barista_bench.files.reading import Amount, Count, Line, Strict, read_model
 from barista_bench.files.text_out import decimal
 from barista_bench.files.writing import write_whole
-from barista_bench.runs.score.comparability import SHORT, Comparability
+from barista_bench.runs.described import ModelInfo, Wording
+from barista_bench.runs.score.comparability import Comparability
 from barista_bench.runs.score.costs import Cost
 
 RESULTS_FILE = "results.json"
@@ -56,15 +55,6 @@ class RecordedFigures(Strict, ABC):
         return figures
 
 
-class BoxFormatInfo(Strict):
-    order: BoxOrder
-    scale: Annotated[int, Field(ge=1, le=10**6)] | None
-
-    @property
-    def format(self) -> BoxFormat:
-        return BoxFormat(self.order, self.scale)
-
-
 _PUBLIC_SETTINGS: Final = frozenset(
     {
         *("dtype", "attn_implementation", "quantization", "adapter", "repetition_penalty", "min_pixels", "max_pixels"),
@@ -78,23 +68,6 @@ _PUBLIC_SETTINGS: Final = frozenset(
 def public_settings(settings: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
     """The settings of a model that may leave this machine. Others hold addresses of servers, or what the user sent."""
     return {name: value for name, value in settings.items() if name in _PUBLIC_SETTINGS}
-
-
-class ModelInfo(Strict):
-    name: str
-    box_format: BoxFormatInfo
-    revision: str | None
-    settings: dict[str, JsonValue]
-
-    @property
-    def label(self) -> str:
-        """The model's name beside others: an adapter, which is known by its content, makes it another model."""
-        adapter = self.settings.get("adapter")
-        return f"{self.name} + adapter {adapter[:SHORT]}" if isinstance(adapter, str) and adapter else self.name
-
-
-Wording: TypeAlias = Annotated[str, StringConstraints(pattern=WORDING_PATTERN)]
-"""The name of the wording that was asked (`PromptTexts.wording`)."""
 
 
 class PromptsInfo(Strict):
@@ -309,8 +282,11 @@ def tie_spread(results: Results) -> str:
     return f"{low} to {high} over random orders, {lower} to {upper} at the most"
 
 
-def summary_line(results: Results) -> str:
-    """One line: the primary figure, its spread, the coverage, what the order of the examples decides, odd answers."""
+def summary_line(results: Results, label: str = "") -> str:
+    """One line: the primary figure, its spread, the coverage, what the order of the examples decides, odd answers.
+
+    `label` is what the model is called beside others; by default its own name.
+    """
     figure, coverage = results.figures[results.primary], results.coverage
     std = f" ± {decimal(figure.std)}" if figure.std is not None else ""
     statuses = ", ".join(f"{name} {count}" for name, count in coverage.statuses.items() if count)
@@ -321,7 +297,7 @@ def summary_line(results: Results) -> str:
     spread = tie_spread(results)
     order = f"; all scores are equal, so that the order of the examples decides: {spread}" if spread else ""
     return (
-        f"{results.dataset.benchmark}/{results.dataset.task}, {results.model.label}: "
+        f"{results.dataset.benchmark}/{results.dataset.task}, {label or results.model.label}: "
         f"{results.primary} {decimal(figure.mean)}{std} over {len(figure.runs)} run(s), "
         f"{coverage.answered}/{coverage.expected} answered ({statuses}){dropped}{incomplete}, "
         f"wording {results.prompts.wording}{options}{order}{''.join(f'; {note}' for note in results.notes_in_words)}"

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import Annotated, Any, cast
 
 import msgspec
 
@@ -28,17 +28,17 @@ from barista_bench.core.task import Json, Task
 from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import BaristaError, ConfigError, DataError, TaskError
 from barista_bench.files.writing import atomic_write
+from barista_bench.runs.described import ModelInfo, Prices
 from barista_bench.runs.log.inputs import digest
-from barista_bench.runs.run_folder import CONFIG_FILE, Place, other_options, read_run
+from barista_bench.runs.run_folder import CONFIG_FILE, OpenedTask, Place, other_options, read_run
 from barista_bench.runs.score.box_fit import box_fit
-from barista_bench.runs.score.costs import Prices, costs_of, token_sums
+from barista_bench.runs.score.costs import costs_of, token_sums
 from barista_bench.runs.score.results import (
     RESULTS_FILE,
     BoxFit,
     Breakdown,
     DatasetInfo,
     Figure,
-    ModelInfo,
     PromptsInfo,
     Results,
     SampleCoverage,
@@ -63,10 +63,6 @@ from barista_bench.runs.score.samples import (
 )
 from barista_bench.version import __version__
 
-if TYPE_CHECKING:
-    from barista_bench.runs.ask.opening import OpenedTask
-
-
 log = logging.getLogger(__name__)
 SESSIONS_FILES = "sessions*.jsonl"
 _DIGITS = 8
@@ -75,7 +71,7 @@ _RESULTS_NAME = re.compile(rf"results(\.[0-9a-f]{{{_DIGITS}}})?\.json")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ScoredRun:
-    """All that a report needs of one run folder."""
+    """All that a report needs of one run folder. `name` is what `run --name` calls the model; empty for none."""
 
     folder: Path
     task: Task
@@ -83,6 +79,7 @@ class ScoredRun:
     samples: tuple[ScoredSample, ...]
     results: Results
     counted: Counted
+    name: str = ""
 
     def __repr__(self) -> str:
         return f"<ScoredRun {self.folder}: {summary_line(self.results)}>"
@@ -150,7 +147,7 @@ def _scored_run(folder: str | Path, data: Place, root: Place, options: TaskOptio
         counted = counted_samples(run.task, samples)
     faults = [s.record.error for s in samples if s.record.status is Status.TASK_ERROR and s.record.error]
     for fault in faults:
-        note_fault(fault)
+        note_fault(run.task, fault)
     if not any(s.record.is_finished for s in samples):
         if faults:
             raise TaskError(faults[0])
@@ -165,7 +162,7 @@ def _scored_run(folder: str | Path, data: Place, root: Place, options: TaskOptio
             f"{folder}: {results.primary} is not defined for these {results.coverage.scored} samples: too few can be "
             "compared. Remedy: run more examples (without a limit, or with a larger one)"
         )
-    return ScoredRun(run.folder, run.task, run.examples, samples, results, counted)
+    return ScoredRun(run.folder, run.task, run.examples, samples, results, counted, run.description.name)
 
 
 def score_tasks(
@@ -178,8 +175,6 @@ def score_tasks(
             runs.append(score(opened_task.folder, data=opened_task.data, root=root))
         except BaristaError as error:
             unscored[f"{opened_task.task.benchmark}/{opened_task.task.name}"] = error
-            if isinstance(error, TaskError):
-                note_fault(str(error))
     return runs, unscored
 
 
@@ -295,11 +290,20 @@ def _timing(folder: Path, samples: Sequence[ScoredSample], prices: Prices) -> Ti
 
 def session_seconds(folder: Path) -> list[dict[str, float]]:
     """Seconds by stage of every start of a run. A damaged line costs its seconds, and is named."""
+    return [session.seconds for session in _sessions(folder)]
+
+
+def session_dates(folder: Path) -> list[str]:
+    """The days, as YYYY-MM-DD in UTC, on which starts of a run ended, in their order; without those that do not say."""
+    return sorted({session.ended[:10] for session in _sessions(folder) if session.ended})
+
+
+def _sessions(folder: Path) -> list[_SessionLine]:
     sessions = []
     for path in sorted(folder.glob(SESSIONS_FILES)):
         for number, line in enumerate(path.read_bytes().splitlines(), start=1):
             try:
-                sessions.append(msgspec.json.decode(line, type=_SessionLine).seconds)
+                sessions.append(msgspec.json.decode(line, type=_SessionLine))
             except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
                 log.warning("%s: line %d is not a session: its seconds are missing", path, number)
     return sessions
@@ -307,6 +311,7 @@ def session_seconds(folder: Path) -> list[dict[str, float]]:
 
 class _SessionLine(msgspec.Struct):
     seconds: dict[str, Annotated[float, msgspec.Meta(ge=0, le=1e9)]]
+    ended: Annotated[str, msgspec.Meta(pattern=r"^(\d{4}-\d\d-\d\dT[0-9:+]{1,20})?$")] = ""
 
 
 def score_lines(samples: Sequence[ScoredSample]) -> Iterator[str]:

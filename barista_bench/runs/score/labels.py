@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import TypeAlias
 
+from barista_bench.core.model_names import ABLATIONS
+from barista_bench.files.text_out import shared_name
+from barista_bench.runs.described import ModelInfo
 from barista_bench.runs.score.comparability import Comparability
 from barista_bench.runs.score.scoring import ScoredRun
 
@@ -69,9 +73,12 @@ def differing_circumstances(runs: Sequence[ScoredRun]) -> list[str]:
 def run_labels(runs: Sequence[ScoredRun]) -> dict[Path, str]:
     """Return a label for each run folder: the model's name, and the start's folder if it was run twice.
 
-    A model that answered the same examples in two runs (with other settings, say) has two labels. Each label covers all
-    tasks of one start: `runs/cold/grounding` and `runs/cold/relations` are both `name (cold)`.
+    A model's name is the one given by `run --name`, else the short form of its own name (`short_name`), unless two
+    models share that form. A model that answered the same examples in two runs (with other settings, say) has two
+    labels. Each label covers all tasks of one start: `runs/cold/grounding` and `runs/cold/relations` are both
+    `name (cold)`.
     """
+    names = _names(runs)
     groups: dict[tuple[str, ...], list[ScoredRun]] = defaultdict(list)
     for run in runs:
         dataset = run.results.dataset
@@ -80,10 +87,12 @@ def run_labels(runs: Sequence[ScoredRun]) -> dict[Path, str]:
         groups[dataset.benchmark, dataset.task, version, *examples].append(run)
     repeated_names = set[str]()
     for group in groups.values():
-        names = [run.results.model.label for run in group]
-        repeated_names.update(name for name in names if names.count(name) > 1)
+        in_group = [names[run.folder] for run in group]
+        repeated_names.update(name for name in in_group if in_group.count(name) > 1)
     labels = {
-        run.folder: f"{name} ({_start_name(run)})" if (name := run.results.model.label) in repeated_names else name
+        run.folder: f"{name} ({start_name(run.folder, run.task.name, run.task.benchmark)})"
+        if (name := names[run.folder]) in repeated_names
+        else name
         for run in runs
     }
     for group in groups.values():
@@ -96,9 +105,40 @@ def run_labels(runs: Sequence[ScoredRun]) -> dict[Path, str]:
     return labels
 
 
-def _start_name(run: ScoredRun) -> str:
+def short_name(model: ModelInfo) -> str:
+    """What people call a model: of a local path the last folder, of recorded answers the model that gave them.
+
+    >>> from types import SimpleNamespace
+    >>> names = ("/ckpt/llava", "text_only:predictions:kitchen", "predictions:/home/me/answers.jsonl", "served:org/a")
+    >>> [short_name(SimpleNamespace(name=name, label=name)) for name in names]
+    ['llava', 'text_only:kitchen', 'answers.jsonl', 'served:org/a']
+    """
+    return shared_name(model.name).replace(_RECORDED, "") + model.label.removeprefix(model.name)
+
+
+_RECORDED = "predictions:"
+
+
+def _names(runs: Sequence[ScoredRun]) -> dict[Path, str]:
+    """By run folder, the given or the short name of its model; its own name where two models would share one."""
+    names = {run.folder: _given_name(run) or short_name(run.results.model) for run in runs}
+    models_by_name: dict[str, set[str]] = defaultdict(set)
+    for run in runs:
+        models_by_name[names[run.folder]].add(run.results.model.label)
+    for run in runs:
+        if not run.name and len(models_by_name[names[run.folder]]) > 1:
+            names[run.folder] = run.results.model.label
+    return names
+
+
+def _given_name(run: ScoredRun) -> str:
+    """The name that the run was started with; of a model that is shown less it says so in front."""
+    shown_less = takewhile(lambda part: part in ABLATIONS, run.results.model.name.split(":"))
+    return ":".join([*shown_less, run.name]) if run.name else ""
+
+
+def start_name(folder: Path, task: str, benchmark: str) -> str:
     """Return the folder that one start of the runner wrote: above the folders of the task and its benchmark."""
-    folder = run.folder
-    for name in (run.task.name, run.task.benchmark):
+    for name in (task, benchmark):
         folder = folder.parent if folder.name == name else folder
     return folder.name

@@ -1,0 +1,49 @@
+"""Values worked out once: of an example, with which many answers are compared, or of a set of examples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache, update_wrapper
+from typing import Any, TypeVar, TypeVarTuple
+
+from barista_bench.core.example import Example
+
+MAX_SETS = 256
+"""Sets of examples of which a function remembers what it gave: more than a benchmark has videos."""
+SubjectT = TypeVar("SubjectT")
+ConstantsT = TypeVarTuple("ConstantsT")
+ValueT = TypeVar("ValueT")
+
+
+def remembered(make: Callable[[SubjectT, *ConstantsT], ValueT]) -> Callable[[SubjectT, *ConstantsT], ValueT]:
+    """Call a function of an example or a tuple of examples, and of hashable constants, once for each.
+
+    A value lives as long as its example, or until `MAX_SETS` other sets have come. It is shared, and not to be changed.
+    A list of examples may change: for one the function is called every time.
+    """
+    of_set = lru_cache(MAX_SETS)(lambda same, *constants: make(same.subject, *constants))
+
+    def recall(subject: SubjectT, /, *constants: *ConstantsT) -> ValueT:
+        if isinstance(subject, Example):
+            if (make, constants) not in subject.cache:
+                subject.cache[make, constants] = make(subject, *constants)
+            value: ValueT = subject.cache[make, constants]
+            return value
+        return of_set(_Same(subject), *constants) if isinstance(subject, tuple) else make(subject, *constants)
+
+    update_wrapper(recall, make)
+    return recall
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Same:
+    """A key: a subject that has no hash of its own, equal to that very object alone."""
+
+    subject: Any
+
+    def __hash__(self) -> int:
+        return id(self.subject)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.subject is self.subject

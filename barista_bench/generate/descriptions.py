@@ -1,0 +1,203 @@
+"""What a thing is called where its name alone could mean another one too: by what is done to it, by where it is, by its
+side of the picture, by order. A description is used where the graph shows that it fits one thing on all frames.
+
+Frames count from 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import partial
+from itertools import pairwise
+from operator import attrgetter
+from typing import Literal, NamedTuple, TypeAlias
+
+from barista_bench.generate.nearby import is_known_to_touch, is_located, is_seen_apart, lasting_spans, uses_near
+from barista_bench.generate.scene import Scene, cached_by_scene
+from barista_bench.generate.spans import SIDES, NamedObject
+from barista_bench.scene_graph.domain import Side
+from barista_bench.scene_graph.graph_words import past_participle, spoken
+
+Basis: TypeAlias = Literal["name", "action", "hand", "place", "side", "touch order", "appearance"]
+"""What tells a thing from others of its name."""
+TOUCHES: frozenset[Basis] = frozenset({"action", "hand", "touch order"})
+"""What gives away that a hand touches a thing, or will."""
+WHOLE_VIDEO: frozenset[Basis] = frozenset({"touch order", "appearance"})
+"""What only those can tell who see the whole video."""
+BESIDE = 0.1
+"""Fraction of the frame's width between the centres of two things, at the least, for one to be on the left."""
+APPEARANCE = 8
+"""A thing that comes into view later does so after this fraction of the video, at the least."""
+ORDINALS = ("first", "second", "third")
+BY_TOUCH = "that the person touches"
+GRIP, TOUCH = "hold", "touch"
+"""Verbs of contacts that say nothing of what is done."""
+
+
+class Description(NamedTuple):
+    """Words for a thing that fit behind "the", and what tells it by them."""
+
+    text: str
+    basis: Basis
+
+
+def named(scene: Scene, thing: NamedObject, frames: Collection[int], barred: Collection[Basis] = ()) -> NamedObject:
+    """A thing by its name, or, where that could mean another one on some of the frames, by the first description that
+    could not; by its name too where there is none.
+
+    Args:
+        barred: what must not tell it apart, as what the question asks about.
+    """
+    if scene.is_unique(thing, frames):
+        return thing
+    fitting = unique_descriptions(scene, thing.id, tuple(frames))
+    text = next((row.text for row in fitting if row.basis not in barred), "")
+    return thing._replace(name=text, plain_name=thing.name) if text else thing
+
+
+def is_told_apart(scene: Scene, thing: NamedObject, frames: Collection[int]) -> bool:
+    """Whether what a thing is called fits nothing else on any of the frames."""
+    if not thing.description:
+        return scene.is_unique(thing, frames)
+    return any(row.text == thing.name for row in unique_descriptions(scene, thing.id, tuple(frames)))
+
+
+@cached_by_scene
+def unique_descriptions(scene: Scene, object_id: str, frames: tuple[int, ...]) -> tuple[Description, ...]:
+    """Descriptions of a thing, but for its name, that fit nothing else on any of the frames, the most natural first.
+
+    None where things of its category may be in view that are not annotated.
+    """
+    thing = scene.things[object_id]
+    if not frames or not all(scene.coverage.covers_category(thing.category, at, at + 1) for at in frames):
+        return ()
+    namesakes = scene.namesakes(object_id)
+    case = _Case(scene, thing, {at: [other for other in namesakes if other in scene.boxes(at)] for at in frames})
+    kinds = (_by_action, _by_hand, _by_place, _by_side, _by_touch, _by_appearance)
+    return tuple(dict.fromkeys(row for describe in kinds for row in describe(case)))
+
+
+class _Case(NamedTuple):
+    """A thing on frames, and by frame the others in view that its name could mean."""
+
+    scene: Scene
+    thing: NamedObject
+    in_view: dict[int, list[str]]
+
+    @property
+    def others(self) -> list[str]:
+        """All others in view on some of the frames."""
+        return list(dict.fromkeys(other for others in self.in_view.values() for other in others))
+
+    def only_this(self, fits: Callable[[str, int], bool | None]) -> bool:
+        """Whether something is so of the thing on all frames, and of nothing else that its name could mean on any."""
+        return all(
+            fits(self.thing.id, frame) is True and all(fits(other, frame) is False for other in others)
+            for frame, others in self.in_view.items()
+        )
+
+
+def _by_action(case: _Case) -> Iterator[Description]:
+    """The lemon being cut: the activity under way, or a contact other than a grip, is with this one."""
+    scene, thing = case.scene, case.thing
+    verbs = scene.domain.families.get("egocot", {}).get("verbs", {})
+    contacts = {words.do for words in scene.domain.contacts.values()}
+    frames = list(case.in_view)
+    for action in scene.actions:
+        is_under_way = action.start + scene.margin <= min(frames) and max(frames) < action.end - scene.margin
+        if is_under_way and action.verb not in contacts and scene.domain.same_noun(action.noun, thing.noun):
+            # Whoever is touched at any time of the activity could be the one that it is done to.
+            touched = {use.thing.id for use in uses_near(scene, action.start, action.end)}
+            is_known = scene.coverage.covers_layer("relations", action.start, action.end)
+            if is_known and thing.id in touched and not touched & set(case.others):
+                phrase = verbs.get(action.verb, spoken(action.verb))
+                yield Description(f"{thing.name} being {past_participle(phrase)}", "action")
+    for value, words in scene.domain.contacts.items():
+        is_telling = words.do not in (GRIP, TOUCH)
+        if is_telling and any(case.only_this(partial(_is_done_to, scene, side, value)) for side in SIDES):
+            yield Description(f"{thing.name} being {past_participle(words.do)}", "action")
+
+
+def _by_hand(case: _Case) -> Iterator[Description]:
+    for value, words in case.scene.domain.contacts.items():
+        for side in SIDES if words.do == GRIP else ():
+            if case.only_this(partial(_is_done_to, case.scene, side, value)):
+                yield Description(f"{case.thing.name} in the {side} hand", "hand")
+
+
+def _is_done_to(scene: Scene, side: Side, contact: str, item: str, frame: int) -> bool | None:
+    """Whether a hand is seen to do this to a thing; False where no contact of it is recorded, and none is left out."""
+    uses = uses_near(scene, frame, frame + 1, side=side, object_id=item)
+    if not uses:
+        return False if is_known_to_touch(scene, side, frame) else None
+    contacts = {value for use in uses for value, start, end in use.contacts if start <= frame < end}
+    is_seen = scene.is_hand_visible(side, frame) and scene.is_visible(item, frame)
+    is_plain = is_seen and lasting_spans(scene, uses, frame) and not is_seen_apart(scene, side, item, frame)
+    return True if contact in contacts and is_plain else None
+
+
+def _by_place(case: _Case) -> Iterator[Description]:
+    """The mug on the drip tray."""
+    scene, thing = case.scene, case.thing
+    for predicate, other in dict.fromkeys((span.predicate, span.other) for span in scene.places if span.thing == thing):
+        words = scene.domain.places.get(predicate)
+        # "The tray holding the mug" could be told by a hand.
+        is_place = words is not None and not words.is_part and not words.words.endswith("ing")
+        if words is None or not is_place or other.id in case.others or not scene.is_unique(other, case.in_view):
+            continue
+        if case.only_this(partial(_is_at, scene, predicate, other.id)):
+            yield Description(f"{thing.name} {words.words} the {other.name}", "place")
+
+
+def _is_at(scene: Scene, predicate: str, other: str, item: str, frame: int) -> bool | None:
+    return is_located(scene, item, predicate, other, frame)
+
+
+def _by_side(case: _Case) -> Iterator[Description]:
+    """The lemon on the left: the same few are in view on all frames, one after the other from left to right."""
+    orders = {_from_left(case.scene, [case.thing.id, *others], at) for at, others in case.in_view.items()}
+    order = orders.pop()
+    if orders or order is None or len(order) > len(ORDINALS):
+        return
+    at, count, name = order.index(case.thing.id), len(order), case.thing.name
+    if count == len(SIDES):
+        yield Description(f"{name} on the {SIDES[at]}", "side")
+    elif count > 2:
+        yield Description(f"{('leftmost', 'middle', 'rightmost')[at]} {name}", "side")
+
+
+def _from_left(scene: Scene, items: Sequence[str], frame: int) -> tuple[str, ...] | None:
+    """Objects by the middles of their boxes; None where one is not well to be seen, or two are not clearly apart."""
+    if not all(scene.is_visible(item, frame) for item in items):
+        return None
+    boxes = scene.boxes(frame)
+    middles = sorted((boxes[item][0] + boxes[item][2] / 2, item) for item in items)
+    if any(b - a < BESIDE * scene.video.video.width for (a, _), (b, _) in pairwise(middles)):
+        return None
+    return tuple(item for _, item in middles)
+
+
+def _by_touch(case: _Case) -> Iterator[Description]:
+    """The lemon that the person touches first, of those that are ever touched."""
+    scene, ids = case.scene, {case.thing.id, *case.scene.namesakes(case.thing.id)}
+    first_uses = {use.thing.id: use for use in reversed(scene.uses) if use.thing.id in ids}
+    uses = sorted(first_uses.values(), key=attrgetter("start"))
+    order = [use.thing.id for use in uses]
+    is_clear = all(use.begins or use.start == 0 for use in uses)
+    is_clear = is_clear and all(after.start - before.start > 2 * scene.margin for before, after in pairwise(uses))
+    is_known = scene.coverage.covers_layer("relations") and len(order) <= len(ORDINALS)
+    if is_clear and is_known and case.thing.id in order:
+        which = f" {ORDINALS[order.index(case.thing.id)]}" if len(order) > 1 else ""
+        yield Description(f"{case.thing.name} {BY_TOUCH}{which}", "touch order")
+
+
+def _by_appearance(case: _Case) -> Iterator[Description]:
+    """The lemon that comes into view later, of two."""
+    scene, namesakes = case.scene, case.scene.namesakes(case.thing.id)
+    if len(namesakes) != 1 or not scene.coverage.covers_category(case.thing.category):
+        return
+    this, other = (scene.frames_of(item).min(initial=scene.frame_count) for item in (case.thing.id, *namesakes))
+    if abs(this - other) * APPEARANCE >= scene.frame_count:
+        when = "that comes into view later" if this > other else "that comes into view first"
+        when = "that is in view from the start" if this == 0 else when
+        yield Description(f"{case.thing.name} {when}", "appearance")

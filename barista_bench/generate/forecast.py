@@ -1,0 +1,133 @@
+"""What a release of scene graphs will give by family, before anything is written, and what would let more be asked."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from barista_bench.generate.candidates import DECIDED, DIVISIBLE, REPEATED, TOO_FEW, UNPROVED
+from barista_bench.generate.generator import families_of, offers_of
+from barista_bench.generate.handyvqa_statements import ClearlyNamed, HandAtWork, InWords, Masked, NothingElseTouched
+from barista_bench.generate.statements import OnlyDuring, Seen, Statement, Touches, Unique
+from barista_bench.generate.tog_bench_statements import (
+    BroughtAbout,
+    Fillable,
+    Handled,
+    NoneInView,
+    NotParts,
+    Trackable,
+    Unmistakable,
+)
+from barista_bench.generate.vista_clips import TOO_LONG, TOO_SHORT
+from barista_bench.generate.vista_statements import AloneInView, AsLeft, Continues, HandsAtWork, NothingInside
+from barista_bench.scene_graph import SceneGraph
+from barista_bench.scene_graph.domain_draft import lacking_lines
+
+LARGEST = 3
+"""Reasons that are named."""
+_TELL_APART = (
+    "record which hand holds it, what it is on or inside of, or a `color` or `type` that others of its name lack"
+)
+_SEE_HANDS = "draw masks of the hands wherever they are in view, and record what they touch"
+REMEDIES = {
+    Unique.unmet: _TELL_APART,
+    ClearlyNamed.unmet: _TELL_APART,
+    Unmistakable.unmet: _TELL_APART,
+    OnlyDuring.unmet: "name activities by what is done, and to what",
+    Touches.unmet: _SEE_HANDS,
+    BroughtAbout.unmet: "record the touch by which it comes about",
+    NoneInView.unmet: "annotate clips without it",
+    NotParts.unmet: "nothing: they are one thing to ask for",
+    NothingInside.unmet: "nothing: it is not empty",
+    Continues.unmet: "record states and places on all frames on which they hold, without holes",
+    AsLeft.unmet: "annotate clips in which things stay as they are for longer",
+    AloneInView.unmet: "annotate clips in which only one of its kind is in view",
+    Seen.unmet: "draw its mask, and that of the hands, on all frames on which they are in view",
+    Trackable.unmet: "draw its mask on all frames on which it is in view",
+    Masked.unmet: "draw its mask on all frames on which it is in view",
+    HandsAtWork.unmet: _SEE_HANDS,
+    HandAtWork.unmet: _SEE_HANDS,
+    NothingElseTouched.unmet: "record every touch of the hands",
+    Handled.unmet: "record the touch, or list its name under `singular` in the domain file",
+    Fillable.unmet: "annotate clips with one such thing",
+    InWords.unmet: "add the verb to `families: {handyvqa: {doing: ...}}` in the domain file",
+    Statement.unmet: "record what it takes for granted",
+    UNPROVED: "record states, places and touches on all frames on which they hold, without holes",
+    TOO_FEW: "annotate more of what is in view: things, their states and places, activities and steps",
+    DIVISIBLE: "nothing, unless the stuff is one piece: then take its noun out of `divisible` in the domain file",
+    TOO_SHORT: "record activities from their first frame to their last",
+    TOO_LONG: "split the activity, or raise `lengths: {action_max: ...}` in the domain file",
+}
+"""What to do about a reason, by how it begins."""
+
+
+class Obstacle(NamedTuple):
+    """A reason for which most candidates cannot be asked, how many, and what to do about it."""
+
+    reason: str
+    candidates: int
+    remedy: str
+
+
+class Forecast(NamedTuple):
+    """Items by family and subtask; obstacles, the largest first; lines that the domain file lacks; lost videos."""
+
+    items: dict[str, dict[str, int]]
+    obstacles: list[Obstacle]
+    domain_lines: list[str]
+    lost_videos: dict[str, str]
+
+    def lines(self) -> list[str]:
+        """Lines for a person to read."""
+        lines = []
+        for family, by_subtask in self.items.items():
+            parts = ", ".join(f"{count} {subtask}" for subtask, count in by_subtask.items() if count)
+            lines.append(f"{family}: {sum(by_subtask.values())} items{f' ({parts})' if parts else ''}")
+        lines += [f"lost: {video_id}: {problem}" for video_id, problem in self.lost_videos.items()]
+        lines += ["what most candidates wait for:"] if self.obstacles else []
+        lines += [f"  {row.candidates} x {row.reason}. Remedy: {row.remedy}" for row in self.obstacles]
+        if self.domain_lines:
+            lines += ["the domain file lacks these lines:", *(f"  {line}" for line in self.domain_lines)]
+        return lines
+
+
+def forecast(
+    source: str | Path,
+    families: Sequence[str],
+    *,
+    per_subtask: int = 200,
+    seed: int = 0,
+    domain: str | Path | None = None,
+    ceiling: float | None = None,
+    difficulty: str = "easy:hard",
+    num_proc: int = 1,
+    progress: bool = False,
+) -> Forecast:
+    """What `generate` with the same arguments makes, and what would let it make more. Writes nothing.
+
+    Raises:
+        ConfigError: a family or the domain file is none.
+    """
+    graph = SceneGraph(source)
+    loaded_domain, by_name = families_of(families, domain, difficulty)
+    offers = offers_of(graph, by_name, per_subtask, seed, num_proc, progress=progress)
+    items = {}
+    for name, family in by_name.items():
+        sampled = family.items(offers.candidates[name], per_subtask, seed, ceiling).items
+        counts = Counter(item.candidate.subtask for item in sampled)
+        items[name] = {subtask: counts[subtask] for subtask in family.subtasks}
+    reasons: Counter[str] = Counter()
+    for tally in offers.tallies.values():
+        for (_, reason), count in tally.items():
+            reasons[reason] += count if reason not in (DECIDED, REPEATED) and not reason.startswith("it is ") else 0
+    largest = sorted((row for row in reasons.items() if row[1]), key=lambda row: (-row[1], row[0]))[:LARGEST]
+    obstacles = [Obstacle(reason, count, remedy_of(reason)) for reason, count in largest]
+    return Forecast(items, obstacles, lacking_lines(offers.words, loaded_domain), offers.lost_videos)
+
+
+def remedy_of(reason: str) -> str:
+    """What to do about a reason for which candidates cannot be asked."""
+    reason = reason.removeprefix("an action: ")
+    return next(remedy for start, remedy in REMEDIES.items() if reason.startswith(start))

@@ -1,0 +1,106 @@
+"""What is recorded near a frame: uses by hands, places, what goes on, and which activity another one excludes.
+
+Frames count from 0; spans are [start, end).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from barista_bench.generate.scene import Scene, cached_by_scene
+from barista_bench.generate.spans import HandUse, PlaceSpan, SpanT, noun_of, overlapping, verb_of
+from barista_bench.scene_graph.domain import Side, is_excluded
+
+
+def uses_near(
+    scene: Scene, start: int, end: int, *, side: Side | None = None, object_id: str | None = None
+) -> list[HandUse]:
+    """Uses by hands in [start, end) or within the domain's `margin` of it, by time; of one hand, to one object, where
+    these are given."""
+    near = overlapping(scene.uses, start - scene.margin, end + scene.margin)
+    return [use for use in near if side in (None, use.side) and object_id in (None, use.thing.id)]
+
+
+def is_seen_apart(scene: Scene, side: Side, object_id: str, frame: int) -> bool:
+    """Whether a hand and an object are clearly apart in the picture, whatever is recorded of them."""
+    hand = scene.hand_id(side)
+    return hand is not None and scene.are_apart(hand, object_id, frame)
+
+
+def is_known_to_touch(scene: Scene, side: Side, frame: int) -> bool:
+    """Whether all that a hand touches around a frame is recorded, as far as anything is annotated there."""
+    annotated = scene.coverage.annotated_frames(frame - scene.margin, frame + scene.margin + 1).tolist()
+    return all(scene.coverage.covers_hand(scene.hand_id(side), at, at + 1) for at in {frame, *annotated})
+
+
+def lasting_spans(scene: Scene, spans: Iterable[SpanT], frame: int) -> list[SpanT]:
+    """Spans that hold on a frame and the domain's `margin` around it, as far as the video is annotated there."""
+    near: list[int] = scene.coverage.annotated_frames(frame - scene.margin, frame + scene.margin + 1).tolist()
+    low, high = min(near, default=frame), max(near, default=frame)
+    return [span for span in spans if span.start <= low and high < span.end]
+
+
+def places_near(scene: Scene, first: str, second: str, frame: int) -> list[PlaceSpan]:
+    """Places recorded between two objects, either way round, at a frame or within the domain's `margin` of it."""
+    near = overlapping(scene.places, frame - scene.margin, frame + scene.margin + 1)
+    return [span for span in near if {span.thing.id, span.other.id} == {first, second}]
+
+
+def is_located(scene: Scene, object_id: str, predicate: str, other: str, frame: int) -> bool | None:
+    """Whether an object stands in a spatial relation to another, as the statement `Located` says it."""
+    near_places = places_near(scene, object_id, other, frame)
+    places = lasting_spans(scene, near_places, frame)
+    if any((s.thing.id, s.predicate) == (object_id, predicate) for s in places):
+        return True
+    if is_excluded(scene.domain.places, predicate, {s.predicate for s in places if s.thing.id == object_id}):
+        return False
+    are_seen = all(scene.is_visible(item, frame) for item in (object_id, other))
+    is_joined = bool(near_places) or scene.is_part_of_other(object_id, other)
+    is_free = are_seen and not is_joined and scene.coverage.covers_layer("relations", frame, frame + 1)
+    return False if is_free and scene.are_apart(object_id, other, frame) else None
+
+
+def goes_on(scene: Scene, value: str, object_id: str, start: int, end: int) -> bool:
+    """Whether an activity or step in [start, end) does to a thing what goes on while it has a value, told by its verb.
+
+    True too where activities may be unrecorded.
+    """
+    noun, verbs = scene.things[object_id].noun, scene.domain.ongoing.get(value, ())
+    if verbs and not scene.coverage.covers_layer("activities", start, end):
+        return True
+    rows = overlapping((*scene.actions, *scene.steps), start, end)
+    return any(row.verb in verbs and scene.domain.same_noun(row.noun, noun) for row in rows)
+
+
+def moments_of(scene: Scene, start: int, end: int) -> Sequence[int]:
+    """Frames of [start, end), four a second; the same ones of a video whichever span they are in. Of a span too short
+    for that, the one halfway."""
+    step, first, stop = scene.frames_in(0.25), max(0, start), min(end, scene.frame_count)
+    return range(-(-first // step) * step, stop, step) or [(first + stop) // 2][: stop - first]
+
+
+def excludes_action(scene: Scene, action: str, recorded: str, frame: int) -> bool:
+    """Whether an activity that is recorded at a frame excludes that another, `action`, describes what goes on there.
+
+    It does where their verbs do, or where one verb is said of two things, neither of which is the other's (a carton is
+    opened by its lid); not where the verb is a contact (`hold`) that some hand has then with something that the noun
+    could name: both go on.
+    """
+    verbs, nouns = (verb_of(action), verb_of(recorded)), (noun_of(action), noun_of(recorded))
+    is_contact = verbs[0] in {words.do for words in scene.domain.contacts.values()}
+    touched = [use.thing.noun for use in uses_near(scene, frame, frame + 1)] if is_contact else []
+    if any(scene.domain.same_noun(nouns[0], noun) for noun in touched):
+        return False
+    if verbs[0] == verbs[1]:
+        return not (scene.domain.same_noun(*nouns) or _belongs(scene, *nouns) or _belongs(scene, *reversed(nouns)))
+    return not scene.domain.same_verb(*verbs)
+
+
+@cached_by_scene
+def _belongs(scene: Scene, noun: str, owner: str) -> bool:
+    """Whether something that a noun could name is a part of, or belongs to, something that another could."""
+    nouns = {item: thing.noun for item, thing in scene.things.items()}
+    return any(
+        scene.domain.same_noun(noun, nouns[item]) and any(scene.domain.same_noun(owner, nouns[o]) for o in owners)
+        for item, owners in ((item, scene.owners.get(item, frozenset()) & nouns.keys()) for item in nouns)
+    )

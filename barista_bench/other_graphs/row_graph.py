@@ -1,0 +1,267 @@
+"""A graph of the rows of one video: every row is taken, or lost with its reason."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Sequence
+from os.path import splitext
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from barista_bench.media.video.frame_folder import folder_size, frame_files
+from barista_bench.media.video.readers import VideoFacts, video_facts
+from barista_bench.other_graphs.rows import (
+    OBJECTS,
+    AttributeRow,
+    Box,
+    Moment,
+    ObjectRow,
+    RelationRow,
+    Rows,
+    SegmentRow,
+    Span,
+    VideoRows,
+    path_below,
+)
+from barista_bench.other_graphs.source import OTHER_RELATION, GraphWriter, ImportedVideo, relation_words, runs_of
+from barista_bench.scene_graph.domain import Domain
+from barista_bench.scene_graph.release import MAX_TEXT, Layer, tidy_name
+from barista_bench.scene_graph.shapes import Rle
+
+OTHER_ATTRIBUTE = "attribute"
+"""Type of an attribute's value that the domain file does not know."""
+_TOLERANCE = 0.001
+"""Seconds by which a time that was rounded may miss its frame."""
+
+
+class Timeline:
+    """Frames of moments.
+
+    Args:
+        pictures: paths of the frames in order; empty where the video is a file.
+    """
+
+    def __init__(self, facts: VideoFacts, pictures: Sequence[Path]) -> None:
+        self._facts = facts
+        self._names = {path.stem: frame for frame, path in enumerate(pictures)}
+        self._names |= {path.name: frame for frame, path in enumerate(pictures)}
+
+    def frame(self, moment: Moment) -> int | str:
+        """The frame at a moment, or why there is none."""
+        count = self._facts.frame_count
+        if isinstance(moment, int):
+            return (
+                moment if 0 <= moment < count else f"frame {moment}, counted from 0, is not among the video's {count}"
+            )
+        if isinstance(moment, str):
+            frame = self._names.get(moment, self._names.get(splitext(moment)[0]))
+            return f"no picture of the video is named {moment!r}" if frame is None else frame
+        if not self._facts.has_times:
+            return "the pictures of a folder have no times: give `fps` in the map"
+        seconds = self._facts.seconds
+        if not -_TOLERANCE <= moment < seconds[-1] + 1 / (self._facts.fps or 1):
+            return f"{moment} s is not in the video"
+        return int(np.abs(seconds - moment).argmin())
+
+    def span(self, span: Span) -> tuple[int, int, bool] | str:
+        """The frames [start, end) of a span and whether it was cut at the video's end, or why there are none."""
+        start = self.frame(span.start)
+        if isinstance(start, str):
+            return start
+        count = self._facts.frame_count
+        if isinstance(span.start, float) and isinstance(span.end, float):
+            seconds = self._facts.seconds
+            if span.end < span.start:
+                return "it ends before it begins"
+            start, end = (int(np.searchsorted(seconds, at - _TOLERANCE)) for at in (span.start, span.end))
+            start = min(start, count - 1)
+            is_cut = bool(span.end > seconds[-1] + 1.5 / (self._facts.fps or 1))
+            return start, max(end, start + 1), is_cut
+        if isinstance(span.end, int):
+            end = span.end + span.includes_end
+        else:
+            last = self.frame(span.end)
+            if isinstance(last, str):
+                return last
+            end = last + span.includes_end
+        return (start, min(end, count), end > count) if end > start else "it ends before it begins"
+
+
+def graph_of_rows(
+    video_id: str, rows: Rows, domain: Domain, *, fps: float | None, complete: Collection[str]
+) -> ImportedVideo:
+    """The graph of a video, the lost records as notes.
+
+    Args:
+        fps: frames a second of a folder of pictures, where it is known.
+        complete: sections that leave nothing out, as far as no record of them was lost.
+
+    Raises:
+        DataError: the video is missing or cannot be read.
+    """
+    return _RowGraph(video_id, rows, domain, fps=fps, complete=complete).video()
+
+
+class _RowGraph:
+    """Collects the graph of one video."""
+
+    def __init__(
+        self, video_id: str, rows: Rows, domain: Domain, *, fps: float | None, complete: Collection[str]
+    ) -> None:
+        self._video, self._rows, self._complete, self._domain = rows.videos[video_id], rows, complete, domain
+        self._pictures, facts, names = _pictures(rows.source, self._video, fps)
+        self._facts, self._timeline = facts, Timeline(facts, names)
+        self._writer = GraphWriter("table", video_id, (facts.width, facts.height), self._video.tally)
+        self._ids: dict[str, str] = {}
+        self._seen: dict[str, set[int]] = defaultdict(set)
+        """Key of an object to the frames on which it is annotated."""
+        self._words = relation_words(domain)
+        self._types = {value: kind for kind, words in domain.attributes.items() for value in words.values}
+
+    def video(self) -> ImportedVideo:
+        """The graph, with the lost records as notes."""
+        annotated = self._add_objects()
+        sections: tuple[tuple[Layer, Sequence[Any], Callable[[Any], str | None]], ...] = (
+            ("attributes", self._video.attributes, self._add_attribute),
+            ("relations", self._video.relations, self._add_relation),
+            ("activities", self._video.segments, self._add_segment),
+        )
+        for layer, records, add in sections:
+            for row in records:
+                if problem := add(row):
+                    self._video.lose(row.place, problem, section=getattr(row, "layer", layer))
+        self._state_coverage(annotated)
+        rate = self._facts.fps or None
+        release = self._writer.release(self._facts.frame_count, rate, annotated)
+        notes = {"lost": self._video.named} if self._video.named else {}
+        return ImportedVideo(release, self._pictures, self._video.tally, notes)
+
+    def _add_objects(self) -> list[int]:
+        """Add the objects; the frames that are annotated."""
+        annotated = {frame for at in self._video.annotated if isinstance(frame := self._timeline.frame(at), int)}
+        masks: dict[int, dict[str, Rle]] = defaultdict(dict)
+        places: dict[tuple[int, str], ObjectRow] = {}
+        for row in self._video.objects:
+            frame = self._timeline.frame(row.moment)
+            drawn = frame if isinstance(frame, str) else self._drawn(row, frame)
+            if isinstance(frame, str) or isinstance(drawn, str):
+                self._video.lose(row.place, str(drawn), moment=None if isinstance(frame, str) else row.moment)
+                continue
+            object_id = self._ids.setdefault(row.key, self._writer.add_object(row.key, tidy_name(row.category)))
+            self._seen[row.key].add(frame)
+            if isinstance(drawn, Rle):
+                masks[frame][object_id] = drawn
+                places[frame, object_id] = row
+            else:
+                self._writer.add_box(frame, object_id, drawn)
+        for frame, drawn_masks in masks.items():
+            for object_id in drawn_masks.keys() - self._writer.add_masks(frame, drawn_masks):
+                row = places[frame, object_id]
+                self._seen[row.key].discard(frame)
+                self._video.lose(row.place, "the mask has no pixel on the frame", moment=row.moment)
+        return sorted(annotated.union(*self._seen.values()))
+
+    def _drawn(self, row: ObjectRow, frame: int) -> Rle | Box | str:
+        """The mask or box of a row, or why it cannot be taken."""
+        category = tidy_name(row.category)
+        if problem := _name_problem("id", row.key) or _name_problem("category", category):
+            return problem
+        known = self._writer.objects.get(self._ids.get(row.key, ""))
+        if known is not None and known != category:
+            return f"object {row.key!r} is {known!r} on another frame"
+        if frame in self._seen[row.key]:
+            return "its object has another shape on the frame"
+        width, height = self._writer.size
+        if row.size is not None and row.size != (width, height):
+            return f"it was drawn on {row.size[0]}x{row.size[1]} px, frames are {width}x{height}"
+        try:
+            return row.shape(height, width)
+        except (ValueError, TypeError, OverflowError):
+            return "a number of its shape is missing or wrong"
+
+    def _spans(self, span: Span | None, *keys: str) -> list[tuple[int, int]] | str:
+        """The frames of a span; without one, those on which all of some objects are annotated."""
+        for key in keys:
+            if key not in self._ids:
+                return f"object {key!r} is not in the video"
+        if span is None:
+            frames = set.intersection(*(self._seen[key] for key in keys))
+            runs = [(run.image_id_start, run.image_id_end) for run in runs_of(frames)]
+            return runs or "it gives no time, and its objects are on no frame together"
+        found = self._timeline.span(span)
+        if isinstance(found, str):
+            return found
+        start, end, is_cut = found
+        self._video.tally.left_out["ends past the end of the video"] += is_cut
+        return [(start, end)]
+
+    def _add_attribute(self, row: AttributeRow) -> str | None:
+        """Add an attribute; why not, if it cannot be."""
+        value = tidy_name(row.value)
+        kind = tidy_name(row.type or self._types.get(value, OTHER_ATTRIBUTE))
+        problem = _name_problem("type", kind) or _name_problem("value", value)
+        spans = problem or self._spans(row.span, row.object)
+        if isinstance(spans, str):
+            return spans
+        for start, end in spans:
+            self._writer.add_attribute(self._ids[row.object], kind, value, start, end)
+        return None
+
+    def _add_relation(self, row: RelationRow) -> str | None:
+        predicate = tidy_name(row.predicate)
+        if row.subject == row.object:
+            return "its subject is its object"
+        words = self._words.get(predicate, (OTHER_RELATION, predicate))
+        if row.type is not None:
+            words = tidy_name(row.type), words[1] if words[0] == tidy_name(row.type) else predicate
+        problem = _name_problem("predicate", predicate) or _name_problem("type", words[0])
+        spans = problem or self._spans(row.span, row.subject, row.object)
+        if isinstance(spans, str):
+            return spans
+        for start, end in spans:
+            self._writer.add_relation(self._ids[row.subject], self._ids[row.object], words, start, end)
+        return None
+
+    def _add_segment(self, row: SegmentRow) -> str | None:
+        name = tidy_name(row.name)
+        spans = _name_problem("name", name) or self._spans(row.span)
+        if isinstance(spans, str):
+            return spans
+        self._writer.add_segment("activities" if row.layer == "activities" else "process_steps", name, *spans[0])
+        return None
+
+    def _state_coverage(self, annotated: Sequence[int]) -> None:
+        """State what is complete: what the map says is, but where a record of it was lost."""
+        if OBJECTS in self._complete:
+            lost = {self._timeline.frame(at) for at in self._video.incomplete if at is not None}
+            is_lost = None in self._video.incomplete or OBJECTS in self._rows.lossy
+            frames = [] if is_lost else [frame for frame in annotated if frame not in lost]
+            self._writer.complete = dict.fromkeys(sorted(self._rows.vocabulary), frames)
+            guess = "frames on which all of the source's categories is annotated, as the map says"
+            self._video.tally.guessed[guess] += len(frames)
+        for layer in ("attributes", "relations", "activities", "process_steps"):
+            if layer in self._complete and layer not in self._video.lossy | self._rows.lossy:
+                self._writer.layers[layer] = [(0, self._facts.frame_count)]
+
+
+def _name_problem(what: str, name: str) -> str | None:
+    if not name:
+        return f"it has no {what}"
+    return f"its {what} is longer than {MAX_TEXT} characters" if len(name) > MAX_TEXT else None
+
+
+def _pictures(
+    source: Path, video: VideoRows, fps: float | None
+) -> tuple[Path | list[Path], VideoFacts, Sequence[Path]]:
+    """What the importer places, the facts of it, and its pictures by frame where it is a folder."""
+    path = path_below(source, video.path)
+    if not path.is_dir():
+        return path, video_facts(path), ()
+    if video.only is None:
+        files = list(frame_files(path))
+        return files, video_facts(path, fps=fps), files
+    picture = path_below(path, video.only)
+    width, height = folder_size((picture,))
+    return [picture], VideoFacts(str(picture), 1, 0.0, width, height, np.array([np.nan])), [picture]

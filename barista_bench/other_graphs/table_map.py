@@ -1,0 +1,140 @@
+"""The map of `import-graph --from table`: whose export it is, or which columns of which tables hold what."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal, TypeAlias, get_args
+
+import msgspec
+
+from barista_bench.errors import ConfigError
+from barista_bench.files.reading import load_yaml, read_bounded
+from barista_bench.other_graphs.drawing import Layout, Unit
+from barista_bench.scene_graph.terms import Terms
+
+Tool: TypeAlias = Literal["coco", "coco_video", "label_studio", "labelme", "supervisely", "fiftyone"]
+Section: TypeAlias = Literal["objects", "attributes", "relations", "activities", "process_steps"]
+VIDEO = "{video}"
+_MAX_MAP = 2**20
+_REMEDY = "compare with the map in docs/other_graphs.md"
+
+
+class AnyTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A table; fields of text name columns, or keys of records.
+
+    Args:
+        file: below the source. `{video}` in it is the video's name, for a file a video.
+        list: where the list of records is, in a JSON file that is no list itself.
+        video: the video's name, its file, or its folder of pictures.
+        frames: how moments are written: frame numbers from 0 or 1, seconds, or names of pictures.
+    """
+
+    file: str
+    list: str | None = None
+    video: str | None = None
+    frames: Literal["from_0", "from_1", "seconds", "names"] = "from_0"
+
+
+class ObjectTable(AnyTable, frozen=True, kw_only=True):
+    """Objects on frames.
+
+    Args:
+        id: equal for one object on all frames; without it, each row is an object of its own.
+        box: a column of four numbers, or four columns.
+        box_is: what the four numbers are.
+        unit: of boxes and polygons.
+        mask: polygons or run lengths as in COCO, or the path of a PNG below the source. It goes before the box.
+    """
+
+    frame: str
+    category: str
+    id: str | None = None
+    box: str | tuple[str, str, str, str] | None = None
+    box_is: Layout = "xywh"
+    unit: Unit = "pixels"
+    mask: str | None = None
+
+
+class SpanTable(AnyTable, frozen=True, kw_only=True):
+    """Without `end`, a row holds on its first frame only; `end_is` says whether it holds on the frame `end`."""
+
+    start: str | None = None
+    end: str | None = None
+    end_is: Literal["included", "excluded"] = "included"
+
+
+class AttributeTable(SpanTable, frozen=True, kw_only=True):
+    """Attributes. Without `type`, it is the one that the domain file has the value in."""
+
+    object: str
+    value: str
+    type: str | None = None
+
+
+class RelationTable(SpanTable, frozen=True, kw_only=True):
+    """Relations. Without `type`, it is the one that the domain file has the predicate in."""
+
+    subject: str
+    predicate: str
+    object: str
+    type: str | None = None
+
+
+class SegmentTable(SpanTable, frozen=True, kw_only=True):
+    """Activities or process steps."""
+
+    name: str
+    start: str
+
+
+class TableMap(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A map.
+
+    Args:
+        tool: whose export it is; the tables come on top of it.
+        export: the tool's files, as a pattern below the source; those that it usually writes by default.
+        videos: path of a video below the source, with `{video}` in it. Without it, videos are found by their names.
+        fps: frames a second of folders of pictures.
+        complete: sections that leave nothing out. Of `objects`: on a frame that is annotated, everything of the
+            categories that the source has is.
+    """
+
+    tool: Tool | None = None
+    export: str | None = None
+    videos: str | None = None
+    fps: float | None = None
+    objects: ObjectTable | None = None
+    attributes: AttributeTable | None = None
+    relations: RelationTable | None = None
+    activities: SegmentTable | None = None
+    process_steps: SegmentTable | None = None
+    complete: tuple[Section, ...] = ("objects",)
+    terms: Terms | None = None
+
+
+def load_map(name: str) -> TableMap:
+    """The map of a tool, by its name, or of a file.
+
+    Raises:
+        ConfigError: there is neither, or the file says something that maps do not have; names the field.
+    """
+    tools = get_args(Tool)
+    if name in tools:
+        return msgspec.convert({"tool": name}, TableMap)
+    path = Path(name)
+    if not path.is_file():
+        raise ConfigError(f"--map: no file {name}. Remedy: give {', '.join(tools)}, or the path of a map")
+    try:
+        table_map = msgspec.convert(
+            load_yaml(read_bounded(path, _MAX_MAP, remedy=_REMEDY, error=ConfigError), str(path)), TableMap
+        )
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"{path}: {error}. Remedy: {_REMEDY}") from error
+    objects = table_map.objects
+    if table_map.tool is None and objects is None:
+        raise ConfigError(f"{path}: says neither `tool` nor `objects`. Remedy: {_REMEDY}")
+    if objects and objects.box is None and objects.mask is None:
+        raise ConfigError(f"{path}: objects: has neither `box` nor `mask`. Remedy: name their columns")
+    if objects and objects.video is None and VIDEO not in objects.file:
+        raise ConfigError(f"{path}: objects: has no `video`. Remedy: name its column, or write {VIDEO} in `file`")
+    return table_map

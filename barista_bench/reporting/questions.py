@@ -1,0 +1,148 @@
+"""What a reader asks of a task's best model, and the answers: a mark, one number, and the statistics behind them.
+
+Everything is read out of `Analyses` and breakdowns; nothing is computed anew. Names no benchmark and no task.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from barista_bench.core.model_names import GUESSES
+from barista_bench.files.text_out import decimal
+from barista_bench.reporting.analyses import REFERENCE, Analyses
+from barista_bench.reporting.breakdowns import KeyGroups
+from barista_bench.reporting.leaderboard import TaskStanding
+from barista_bench.reporting.tables import p_text, shortened
+from barista_bench.runs.score.scoring import ScoredRun
+from barista_bench.stats import BaselineGap, Comparison
+from barista_bench.tables import Cell, Row, Table, interval, number, text_columns, words
+
+QUESTIONS = (
+    "best model",
+    "does it beat guessing?",
+    "does it use the images?",
+    "does the order of frames matter?",
+    "what goes wrong most?",
+    "where is it weakest?",
+)
+YES, LIKELY, NO, UNCLEAR = "yes", "likely", "no", "?"
+_DOUBTS = {
+    "likely": "likely: p is below 0.05 only before Holm's correction",
+    "unclear": "which may be chance",
+    "too few": "too few videos to tell",
+    "none": "the same on every example",
+}
+
+Answers = tuple[Cell, ...]
+"""A cell a question: the mark or a name, behind it one number, and as notes the statistics in sentences."""
+
+
+def answers(standing: TaskStanding, analyses: Analyses, breakdown: KeyGroups | None) -> Answers:
+    """The answers to `QUESTIONS` about the best model of a task; `breakdown` is the one that separates models most."""
+    label, run = next(iter(standing.runs.items()))
+    if run.results.model.name == REFERENCE:
+        return _only("no model was asked")
+    if run.results.primary_figure is None:
+        return _only(label, "no scored sample")
+    task = run.task.benchmark, run.task.name
+    gaps = [
+        gap for gap in analyses.gaps if gap.model == label and (gap.comparison.benchmark, gap.comparison.task) == task
+    ]
+    return (
+        _best(label, run, analyses.comparisons.get(run.folder)),
+        _beyond([gap for gap in gaps if gap.kind in GUESSES], "no baseline that guesses was run"),
+        _beyond([gap for gap in gaps if gap.kind == "text_only"], f"text_only:{label} was not run"),
+        _order(run, [gap for gap in gaps if gap.kind in ("shuffled_frames", "first_frame")], label),
+        _commonest_failure(label, run, analyses),
+        _weakest_group(label, breakdown),
+    )
+
+
+def _only(text: str, extra: str = "") -> Answers:
+    return (Cell(text, extra), *(Cell(None) for _ in QUESTIONS[1:]))
+
+
+def _best(label: str, run: ScoredRun, ahead: Comparison | None) -> Cell:
+    figure = run.results.primary_figure
+    mean = number(figure.mean) if figure else ""
+    if ahead is None:
+        return Cell(label, mean, notes=(f"No other model to compare {label} with.",))
+    return Cell(label, mean, notes=(_sentence(ahead, ahead.second),))
+
+
+def _beyond(gaps: Sequence[BaselineGap], nothing: str) -> Cell:
+    """The answer by the baseline that comes nearest to the model, and a sentence a baseline."""
+    if not gaps:
+        return Cell(None, notes=(f"{nothing[0].upper()}{nothing[1:]}.",))
+    nearest = min(gaps, key=lambda gap: gap.comparison.difference)
+    amount = f"{decimal(nearest.comparison.difference, sign=True)} against {words(nearest.kind)}"
+    return Cell(_mark(nearest.comparison), amount, notes=tuple(_sentence(g.comparison, words(g.kind)) for g in gaps))
+
+
+def _mark(pair: Comparison) -> str:
+    if pair.certainty in ("unclear", "too few"):
+        return UNCLEAR
+    if pair.certainty == "none" or pair.difference <= 0:
+        return NO
+    return YES if pair.certainty == "sure" else LIKELY
+
+
+def _order(run: ScoredRun, gaps: Sequence[BaselineGap], label: str) -> Cell:
+    """The answer by shuffled frames; sentences also on the first frame by itself."""
+    moments = max((len(set(example.frames)) for example in run.examples.examples), default=0)
+    if moments < 2:
+        return Cell(None, "one frame", notes=("Each example shows one frame.",))
+    cell = _beyond([gap for gap in gaps if gap.kind == "shuffled_frames"], f"shuffled_frames:{label} was not run")
+    others = (_sentence(gap.comparison, words(gap.kind)) for gap in gaps if gap.kind != "shuffled_frames")
+    return replace(cell, notes=(*cell.notes, *others))
+
+
+def _sentence(pair: Comparison, other: str) -> str:
+    """The difference to another model or baseline, with its interval, p and the units that they rest on."""
+    ends = "" if pair.low is None or pair.high is None else f" {interval(pair.low, pair.high)}"
+    doubt = _DOUBTS.get(pair.certainty)
+    return (
+        f"{number(pair.first_value)} against {number(pair.second_value)} of {other}: "
+        f"{decimal(pair.difference, sign=True)}{ends}, p {p_text(pair.p_adjusted)} (Holm) "
+        f"on {number(pair.units)} resampling units{f'; {doubt}' if doubt else ''}."
+    )
+
+
+def _commonest_failure(label: str, run: ScoredRun, analyses: Analyses) -> Cell:
+    failures = analyses.failures.get(run.folder, ())
+    total = sum(row.count for row in failures)
+    if not total:
+        return Cell("nothing")
+    row = max(failures, key=lambda row: row.count)
+    share = f"{number(row.count)} of {number(total)}"
+    sentence = f"{share} failures are of the kind {words(row.kind)}; {100 * row.fraction:.1f}% of samples have one."
+    return Cell(words(row.kind), share, notes=(sentence,), query=(("failure", row.kind), ("model", label)))
+
+
+def _weakest_group(label: str, breakdown: KeyGroups | None) -> Cell:
+    groups = {
+        value: of_value[label]
+        for value, of_value in (breakdown.values.items() if breakdown else ())
+        if label in of_value and of_value[label].examples > 1
+    }
+    if breakdown is None or len(groups) < 2:
+        return Cell(None, notes=("No two groups of several examples.",))
+    low, high = (choose(groups, key=lambda value: groups[value].figure.mean) for choose in (min, max))
+    means = [number(groups[value].figure.mean) for value in (low, high)]
+    worst, best = (shortened(value) or "none" for value in (low, high))
+    if means[0] == means[1]:
+        return Cell("nowhere", means[0], notes=(f"{means[0]} in every group by {words(breakdown.key)}.",))
+    sentence = f"By {words(breakdown.key)}: {means[0]} for {worst}, against {means[1]} for {best}."
+    query = (("key", breakdown.key), ("value", low), ("model", label))
+    return Cell(f"{words(breakdown.key)}: {worst}", means[0], notes=(sentence,), query=query)
+
+
+def question_table(title: str, tasks: Sequence[tuple[str, Answers]]) -> Table:
+    """A row a task, without the statistics."""
+    rows: list[Row] = [(name, *(replace(cell, notes=()) for cell in cells)) for name, cells in tasks]
+    note = (
+        "About each task's best model. yes, no: p below 0.05 (permutation of resampling units, Holm), or no difference "
+        "on any example; likely: p below 0.05 only before Holm's correction; ?: cannot be told."
+    )
+    return Table.of(f"Questions: {title}", text_columns("task", *QUESTIONS), rows, note)

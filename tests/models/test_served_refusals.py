@@ -130,7 +130,7 @@ def test_a_server_that_is_down_stops_the_run_instead_of_failing_it_all(monkeypat
 
     model = ServedModel.load("m", base_url="http://127.0.0.1:9/v1", api_key_env=None, max_attempts=2)
     failed, error = drain(model.stream(many(), GREEDY))
-    assert re.search("32 requests in a row failed .*start the run again", str(error))
+    assert re.search("32 requests in a row failed .*resume the run", str(error))
     assert len(failed) == 31
     assert all(isinstance(answered.completions[0], Failure) for answered in failed)
     assert len(taken) < 60

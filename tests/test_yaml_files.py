@@ -43,9 +43,9 @@ def test_any_text_is_read_or_refused_by_name(data, text_only):
     [
         ("a: 1\nb: [2", "line [23]: "),
         ("a: &one x\nb: *one", r"line 2: aliases \(\*name\) are not read"),
-        ("a: 1\nb: 2\na: 3", "line 3: 'a' stands here twice"),
-        ("a:\n  b: {c: 1, c: 2}", "line 2: 'c' stands here twice"),
-        ("x" * 500 + ": 1\n" + "x" * 500 + ": 2", r"line 2: 'x{100}' stands here twice"),
+        ("a: 1\nb: 2\na: 3", "line 3: 'a' appears here twice"),
+        ("a:\n  b: {c: 1, c: 2}", "line 2: 'c' appears here twice"),
+        ("x" * 500 + ": 1\n" + "x" * 500 + ": 2", r"line 2: 'x{100}' appears here twice"),
         ("a: " + "9" * 401, "line 1: a number of 401 characters"),
         ("a: 0x" + "f" * 5000, "a number of 5002 characters"),
         ("a: " + "1:" * 300 + "1.0", "a number of 603 characters"),
@@ -75,7 +75,7 @@ def test_text_only_leaves_every_scalar_as_it_was_written(value):
     [
         ("a: 1\nb: ]", "line 2: "),
         ("a: &one x\nb: *one", r"line 2: aliases \(\*name\) are not read"),
-        ("a:\n  b: {1: 1, 1: 2}", "line 2: '1' stands here twice"),
+        ("a:\n  b: {1: 1, 1: 2}", "line 2: '1' appears here twice"),
         ("[" * 100_000, "nested too deeply|max depth"),
         ("{a: " * 900 + "1" + "}" * 900, "nested too deeply"),
         ("- " * 50_000, "nested too deeply|max depth"),

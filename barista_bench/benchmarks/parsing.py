@@ -17,10 +17,10 @@ MAX_STARTS = 2_000
 MAX_WASTED = 2_000_000
 """Characters read in vain or again, over all brackets of an answer: nested ones are read once for each."""
 MAX_ENTRIES = 1_000
-"""Entries of one list that are read, where a task has no bound of its own."""
+"""Default limit of entries read from one list."""
 _WINDOW = 50_000
 NOTHING_READ = ParseError("none of its entries can be read")
-"""An answer that holds entries, and does not say that there is nothing."""
+"""The error of an answer with only unreadable entries, which differs from an empty answer."""
 
 _FENCE = re.compile(r"```[^\n`]*\n(.*?)```", re.DOTALL)
 _DECODER = json.JSONDecoder()

@@ -88,9 +88,7 @@ def annotation_files(root: Path, name: str, is_meant: Callable[[Path], bool], pa
     if not files:
         raise DataError(f"{root}: holds no .json or .jsonl file of {name}. Remedy: name the folder of the annotations")
     if len(files) > MAX_FILES:
-        raise DataError(
-            f"{root}: holds more than {MAX_FILES} annotation files. Remedy: name the folder of {name} alone"
-        )
+        raise DataError(f"{root}: holds more than {MAX_FILES} annotation files. Remedy: name only the folder of {name}")
     return sorted((path for path in files if path.is_file()), key=lambda path: (len(path.parts), path))
 
 
@@ -181,7 +179,7 @@ def read_each(
 def keep_first(records: dict[KeyT, RecordT], name: KeyT, record: RecordT, log: ProblemLog, place: str) -> None:
     """Add a record, unless a record of that name already exists, which is logged at `place`."""
     if name in records:
-        log.error(place, f"{name!r:.80} stands twice; the first counts", "give each record a name of its own")
+        log.error(place, f"{name!r:.80} stands twice; the first counts", "give each record a unique name")
     else:
         records[name] = record
 

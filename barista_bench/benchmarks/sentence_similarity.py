@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 DEFAULT_ENCODER = "sentence-transformers/all-mpnet-base-v2"
 DECIMALS = 6
-"""Decimals of cosines: what else is in a batch changes later ones."""
+"""Decimals of cosines: other sentences of a batch change later decimals."""
 MAX_CHARACTERS = 20_000
 """Characters of a sentence that are looked at: more than any encoder reads."""
 MAX_CACHED = 50_000
-"""Embeddings kept between calls."""
+"""Limit of embeddings in the cache."""
 BATCH_SIZE = 64
 _POOLER = "pooler."  # weights of a head that embeddings do not use, which many checkpoints lack
 
@@ -79,7 +79,7 @@ class SentenceEncoder:
         )
         if not isinstance(getattr(checkpoint.config, "hidden_size", None), int):
             kind = type(checkpoint).__name__
-            raise ModelError(f"encoder {name}: {kind} is not an encoder of texts alone. Remedy: name another")
+            raise ModelError(f"encoder {name}: {kind} is not a text-only encoder. Remedy: name another")
         try:
             model = SentenceTransformer(
                 name,
@@ -134,6 +134,6 @@ def sentence_encoder(name: str) -> SentenceEncoder:
         complaint, _, remedy = str(error).partition(". Remedy: ")
         raise ConfigError(
             f"option encoder: {complaint}. Remedy: {remedy or 'name another encoder'}; or choose matcher=exact or "
-            "matcher=synonyms, which need no model; a run that is finished is scored anew, without asking the model, "
+            "matcher=synonyms, which need no model; to score a finished run again, without running the model, use "
             "by `barista-bench score RUN --option matcher=synonyms`"
         ) from error

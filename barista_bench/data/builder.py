@@ -40,7 +40,7 @@ log = logging.getLogger(__name__)
 BATCH = 8
 """Examples whose frames are decoded together: enough to go forward instead of seeking, few enough to hold."""
 BATCH_BYTES = 5 * 2**26
-"""Bytes of the frames that are decoded together: 53 of 1080p. Those of a larger example are decoded one by one."""
+"""Limit in bytes of frames decoded together: 53 of 1080p. Frames of a larger example are decoded one by one."""
 VideoExamples = tuple[str, list[tuple[int, Example]]]
 """A video's id, and its examples, each with its position in the plan."""
 Part = tuple[str, str]

@@ -139,7 +139,7 @@ class ExampleSet(ABC):
         self.split = split
         repeated = [name for name, count in Counter(e.example_id for e in self.examples).items() if count > 1]
         if repeated:
-            raise DataError(f"example {repeated[0]!r} stands in the dataset twice. Remedy: build it again")
+            raise DataError(f"example {repeated[0]!r} appears in the dataset twice. Remedy: build it again")
         self.content_hash = content_hash(self.examples)
 
     def __len__(self) -> int:
@@ -336,7 +336,7 @@ class BuiltExamples(ExampleSet):
 
 
 def _examples(data: str | Path, columns: pa.Table, task_key: tuple[str, str]) -> Iterator[Example]:
-    """Return rows as examples of a benchmark and its task (`task_key`); every row is checked.
+    """Yield rows as examples of a benchmark and its task (`task_key`); every row is checked.
 
     Raises:
         DataError: a row is broken, or of another benchmark or task.
@@ -360,7 +360,7 @@ def _examples(data: str | Path, columns: pa.Table, task_key: tuple[str, str]) ->
 
 
 def _json_rows(data: str | Path, columns: pa.Table) -> Iterator[dict[str, Any]]:
-    """Return the columns of each row that make an example. Raises DataError for values that JSON does not have."""
+    """Yield the columns of each row that make an example. Raises DataError for values that JSON does not have."""
     example_columns = columns.select([name for name in columns.column_names if name in EXAMPLE_COLUMNS])
     texts: Texts = {}
     rows_before = 0

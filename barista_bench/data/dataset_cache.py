@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 CACHE_INFO = "dataset_info.json"
-"""The file by which `datasets` knows an entry of its cache."""
+"""The file that marks an entry in the cache of `datasets`."""
 VIDEOS_NOTE = "videos_root"
-"""The file in which an entry of linked frames says where its videos lie, for this machine alone."""
+"""The file of a linked entry with the place of its videos, valid only on this machine."""
 _CACHED_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?")
 
 

@@ -44,7 +44,7 @@ log = logging.getLogger(__name__)
 
 Layout = Literal["ours", "release"]
 MAX_SHARD_BYTES = 500 * 10**6
-"""Bytes of one file of a task at the most; pictures are stored as they are, so that it is no larger on the disk."""
+"""Limit in bytes of one file of a task; pictures are stored unchanged, so it is not larger on disk."""
 FEWEST_SHARDS = 4
 _DIGITS = 16
 """Digits of the content's hash in an id: `datasets` keeps settings of up to 32 characters readable in names."""
@@ -159,7 +159,7 @@ def _check_settings(
     if not 1 <= jpeg_quality <= 100:
         raise ConfigError(f"jpeg_quality is {jpeg_quality}. Remedy: give --jpeg-quality 1 to 100")
     if prompts is not None and layout != "release":
-        raise ConfigError("prompts are frozen in the layout release alone. Remedy: give them to run, or leave them out")
+        raise ConfigError("prompts are frozen only in the layout release. Remedy: give them to run, or leave them out")
 
 
 def _plans(
@@ -357,7 +357,7 @@ def _export(builder: BenchmarkBuilder, folder: Path) -> dict[str, int]:
 
 
 def _shards(dataset: datasets.Dataset) -> list[datasets.Dataset]:
-    """Return contiguous pieces of at most `MAX_SHARD_BYTES`; `FEWEST_SHARDS`, or one per row for fewer rows."""
+    """Return contiguous pieces of at most `MAX_SHARD_BYTES`, at least `FEWEST_SHARDS` or one per row."""
     count = max(min(FEWEST_SHARDS, len(dataset)), math.ceil(dataset.data.nbytes / MAX_SHARD_BYTES))
     while True:
         shards = [dataset.shard(count, index) for index in range(count)]

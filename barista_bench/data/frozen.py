@@ -32,7 +32,7 @@ UNRELEASED_FIELDS = {
     "target": frozenset({"boxes"}),
     "metadata": frozenset({"colors", "relation", "related_category", "categories", "verbs"}),
 }
-"""Fields that released lines lack, and so the examples read from them: tasks do without, or say so."""
+"""Fields that released lines, and examples read from them, lack: tasks work without them, or raise an error."""
 
 
 def frozen_line(example: Example) -> str:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:  # `datasets` is slow to load, and reading a manifest does not
     from huggingface_hub import DatasetCard
 
 DEFAULT_BENCHMARK = "barista"
-"""The benchmark that commands mean where none is named."""
+"""The default benchmark of commands."""
 MANIFEST = DATASET.manifest
 """The file that is written last into a finished folder, whose files it lists."""
 PICTURE = "example.jpg"

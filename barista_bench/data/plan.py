@@ -337,7 +337,7 @@ def _plan(sample: _Sample, built: Mapping[int, Example], splits: Mapping[str, st
     repeated = []
     for example in (built[position] for position in sample.order):
         if example.example_id in by_id:
-            reason = f"{example.example_id} is there already: something is annotated twice on this frame"
+            reason = f"{example.example_id} already exists: an object is annotated twice on this frame"
             repeated.append(SkippedExample(example.frames[0], reason))
         else:
             split = splits[example.video_id]
@@ -355,7 +355,7 @@ def _no_examples(root: str, task: Task, sampling: Sampling, skipped: Sequence[Sk
     if not skipped:
         return NoExamples(f"{where}: there is none to ask about. Remedy: {remedy}, or check the release")
     reasons = most_frequent_reasons(Counter(item.reason for item in skipped))
-    return NoExamples(f"{where}: {len(skipped)} were left out: {reasons}. Remedy: see to what is named, or {remedy}")
+    return NoExamples(f"{where}: {len(skipped)} were left out: {reasons}. Remedy: correct these faults, or {remedy}")
 
 
 def task_overrides(benchmark: str, name: str, tasks: Sequence[str], sampling: Mapping[str, Any]) -> dict[str, Any]:

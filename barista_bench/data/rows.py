@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 FramesMode = Literal["frozen", "linked"]
 MAX_COLUMNS = 2**29
-"""Bytes of all columns but pictures, before they are compressed: a hundred times those of the published sets."""
+"""Limit in bytes of all columns except pictures, before compression: a hundred times the published sets."""
 _SHARD = re.compile(r"(.+)-(\d+)-of-(\d+)\.parquet")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _FIELDS = ("example_id", "benchmark", "task", "label", "inputs", "target", "metadata", "evidence")

@@ -135,8 +135,8 @@ MAX_EXAMPLE_BYTES = 4 * 2**30
 """Bytes of the decoded frames of one example: 690 frames of 1080p fit."""
 _LIMIT = f"{MAX_EXAMPLE_BYTES / 2**30:.0f} GiB"
 MAX_ON_THE_WAY = 8
-"""Further planned frames that are decoded with one example's: decoding goes forward from a keyframe, and a frame
-passed over costs nearly as much as a frame kept."""
+"""Further planned frames that are decoded with one example's: decoding proceeds from a keyframe, and a skipped frame
+takes nearly as long as a cached frame."""
 
 Frame = NDArray[np.uint8]
 

@@ -92,7 +92,7 @@ def _explanation(error: Exception, action: str, repo_id: str) -> tuple[str, str]
     if isinstance(error, hub_errors.OfflineModeIsEnabled | hub_errors.LocalEntryNotFoundError):
         remedy = "go online once, or pin a revision that is in the cache"
         return f"{action} needs the Hub: out of reach, or off (HF_HUB_OFFLINE): {line}", remedy
-    return f"{action} failed ({type(error).__name__}: {line})", "run it again: whole files are kept"
+    return f"{action} failed ({type(error).__name__}: {line})", "run it again: complete files stay"
 
 
 @dataclass(frozen=True)
@@ -260,7 +260,7 @@ def _open_hub(repo_id: str, revision: str | None, cache_dir: str | Path | None, 
             f"{source.label}: holds neither <video_id>/{ANNOTATION_FILE} nor an archive (.zip, .tar, .tar.gz, "
             f".tgz); its files are {_brief(source.files) or 'none'}. Remedy: check the data set's name and revision"
         )
-    log.info("%s: the videos lie in %d archives, which are fetched whole", source.label, len(archives))
+    log.info("%s: the videos are in %d archives, which are downloaded completely", source.label, len(archives))
     for archive in archives:
         source.place_archive(archive)
     if not any(source.root.glob(f"*/{ANNOTATION_FILE}")):

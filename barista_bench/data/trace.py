@@ -15,7 +15,7 @@ from barista_bench.core.task import Example, ExplanationRow, Prediction, evidenc
 from barista_bench.files.text_out import one_line, printable
 
 NEAR_FRAMES = 30
-"""Frames to either side in which related examples are looked for: a second, mostly."""
+"""Frames to either side to search for related examples: mostly a second."""
 _SHORT_ID = 8
 _REFERENCE_LINES = 12
 _PIXELS = BoxFormat("xyxy", None)

@@ -24,12 +24,12 @@ from barista_bench.version import __version__
 T = TypeVar("T")
 
 LARGE = 64 * 2**20
-"""Bytes that take longer to read than to look up: about a tenth of a second."""
+"""Size in bytes from which the cache is faster than reading: about a tenth of a second."""
 _SETTLED = 3 * 10**9
-"""Nanoseconds for which a file must have lain still for anything to be kept: within a tick of a file system's clock (2
-seconds on some) a change leaves no trace."""
+"""Nanoseconds that a file must be unchanged before its results are cached: within a tick of a file system's clock (2
+seconds on some) a change is not visible."""
 _MOST_FILES = 2_000
-"""Kept, 17 bytes a frame for the largest kind; those made longest ago go first."""
+"""Limit of the cache, 17 bytes per frame for the largest kind; the oldest files are removed first."""
 
 
 class FileStamp(NamedTuple):

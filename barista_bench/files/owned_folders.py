@@ -86,7 +86,7 @@ def check_place(out: Path, kind: FolderKind | None = None) -> Path:
         os.lstat(target)
     except FileNotFoundError:
         if out.is_symlink():
-            raise ConfigError(f"{out}: is a link to {target}, which is not there. Remedy: remove it") from None
+            raise ConfigError(f"{out}: is a link to {target}, which does not exist. Remedy: remove it") from None
     for path in dict.fromkeys((Path(os.path.abspath(out)), target)):
         owned = kind_of_folder(path)
         if owned is not None and owned != kind:

@@ -120,7 +120,7 @@ MAX_YAML = 2**20
 _MAX_DIGITS = 400
 """Characters of one number: far above every number that a setting can hold."""
 _MAX_SHOWN = 200
-"""Characters of what a parser says that an error shows."""
+"""Characters of a parser's message that an error shows."""
 _MAX_NAME = 100
 """Likewise of a name."""
 
@@ -365,7 +365,7 @@ class _StrictLoader(yaml.composer.Composer, yaml.constructor.BaseConstructor):
             if not isinstance(key, yaml.ScalarNode):
                 continue
             if key.value in names:
-                problem = f"{key.value[:_MAX_NAME]!r} stands here twice"
+                problem = f"{key.value[:_MAX_NAME]!r} appears here twice"
                 raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
             names.add(key.value)
         return super().construct_mapping(node, deep)

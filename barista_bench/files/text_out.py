@@ -127,7 +127,7 @@ def system_problem(error: OSError) -> str:
     if error.errno is None:
         return str(error)
     where = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
-    remedy = _SYSTEM_REMEDIES.get(error.errno, "see to it, or name another one")
+    remedy = _SYSTEM_REMEDIES.get(error.errno, "fix it, or name another one")
     return f"{where}{error.strerror}. Remedy: {remedy}"
 
 
@@ -245,7 +245,7 @@ def refuse_credentials(setting: str, value: object) -> None:
     while pending:  # no recursion: JSON may be nested deeply
         level = pending.pop()
         if isinstance(level, str) and holds_key(level):
-            raise ConfigError(f"{setting}: holds what looks like a key or password. Remedy: {_REMEDY}")
+            raise ConfigError(f"{setting}: contains text that looks like a key or password. Remedy: {_REMEDY}")
         if isinstance(level, Mapping):
             pending += level.values()
             for name, below in level.items():

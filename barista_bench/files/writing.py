@@ -14,7 +14,7 @@ from filelock import FileLock
 from barista_bench.files.text_out import NO_SPACE
 
 _LONGEST_WAIT = 10
-"""Seconds for whoever changes a file at the moment, which takes a fraction of one."""
+"""Seconds to wait for another process that changes the file, which takes a fraction of a second."""
 
 
 @contextmanager

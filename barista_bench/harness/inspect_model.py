@@ -33,7 +33,7 @@ from barista_bench.runs.log.sample_log import SampleRecord
 from barista_bench.runs.score.samples import ScoredSample
 
 _FINISH: dict[Meaning | None, FinishReason] = {"length": "length", "filtered": "refusal"}
-"""Meanings of inspect_ai's reasons for which an answer is not a whole one."""
+"""Meanings of inspect_ai's reasons for incomplete answers."""
 _STOP_REASON: dict[str, ai.StopReason] = {"length": "max_tokens", "thinking": "max_tokens", "refusal": "content_filter"}
 
 
@@ -78,7 +78,7 @@ QUESTIONS = "questions"
 BOXES, EARLIER, IS_CUT = "barista_boxes", "barista_earlier", "barista_cut"
 """Fields of a sample's store: its model's box format, answers to earlier questions, and whether one of them was cut."""
 TRAINED_ON = "trained_on"
-"""Field of a sample's store and of what its score keeps: the SHA-256 of its video, if the model was trained on that."""
+"""Field of a sample's store and of its score: the SHA-256 of its video, if the model was trained on that."""
 
 
 def questions_of(state: TaskState) -> QuestionSet:

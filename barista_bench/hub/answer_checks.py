@@ -35,8 +35,8 @@ from barista_bench.runs.run_folder import CONFIG_FILE, RunDescription, read_run,
 from barista_bench.runs.score.scoring import ScoredRun
 
 IMPORTED = (RELEASED_RUN, "recorded:")
-"""Beginnings of the wordings of runs that other harnesses asked: what they asked is not known here."""
-_REMEDY = "name the dataset that was run with --data, or start the run anew with another --out"
+"""Beginnings of the wordings of runs by other harnesses, whose prompts are not known here."""
+_REMEDY = "name the dataset that was run with --data, or start a new run with another --out"
 
 
 def is_imported(task: Task) -> bool:
@@ -110,7 +110,7 @@ def check_adapter(run: ScoredRun, adapter: str) -> None:
     training = adapter_videos(str(folder))
     if training and (left_out := training.videos.difference(described.training_videos)):
         raise DataError(
-            f"{where}: training_videos: lacks {len(left_out)} of those in {folder / VIDEOS_FILE}. Remedy: run again"
+            f"{where}: training_videos: lacks {len(left_out)} of the ones in {folder / VIDEOS_FILE}. Remedy: run again"
         )
 
 
@@ -138,7 +138,7 @@ def _expected_answers(run: ScoredRun, described: RunDescription, *, linked: bool
     )
     said, given = ({"protocol": each.protocol, "identity": each.identity.model_dump()} for each in (described, derived))
     if difference := first_difference(said, given):
-        raise DataError(f"{run.folder / CONFIG_FILE}: {difference} by the dataset. Remedy: start the run anew")
+        raise DataError(f"{run.folder / CONFIG_FILE}: {difference} by the dataset. Remedy: start a new run")
     key_of = sample_keys(identity.model.asked_as, identity.generation)
     return {
         key_of(example.example_id, own.fingerprint, number): AskedLine(
@@ -157,7 +157,7 @@ def _check_asked_examples(run: ScoredRun) -> None:
     """Refuse a list of asked examples that differs from the run's; its fingerprints must match the log."""
     path = run.folder / INPUTS_FILE
     if others := read_inputs(run.folder).keys() ^ {example.example_id for example in run.examples.examples}:
-        raise DataError(f"{path}: {min(others)!r:.200} stands only in it, or only in the dataset. Remedy: run again")
+        raise DataError(f"{path}: {min(others)!r:.200} is only in it, or only in the dataset. Remedy: run again")
 
 
 def _check_steps(run: ScoredRun) -> None:
@@ -172,8 +172,8 @@ def _check_steps(run: ScoredRun) -> None:
             is_same = bool(steps) and _answer_of(record) == _answer_of(with_steps(steps[:-1], steps[-1]))
         if not is_same:
             raise DataError(
-                f"{run.folder}: {record.example_id!r:.200} run {record.run} says something else than its steps do. "
-                "Remedy: start the run anew"
+                f"{run.folder}: {record.example_id!r:.200} run {record.run} differs from its steps. "
+                "Remedy: start a new run"
             )
 
 

@@ -35,7 +35,7 @@ JUDGED_FILE: Final = "judged.json"
 MAX_FILES: Final = 2000
 """Files of one submitter that are looked at."""
 MAX_TABLES: Final = 100
-"""Tables that one submitter's results may stand in."""
+"""Limit of tables with one submitter's results."""
 MAX_REFUSALS: Final = 20
 """Refused files of one submitter that are listed one by one."""
 _COSTS: Final = tuple(name for name in COST_NAMES if name != "dollars")
@@ -159,7 +159,7 @@ def _bounded(names: Iterable[str]) -> tuple[list[str], list[RefusedSubmission]]:
         if counts[submitter] <= MAX_FILES:
             kept.append(name)
     left_out = [
-        RefusedSubmission(f"{submitter}/...", f"holds {count} files: those after the first {MAX_FILES} are not read")
+        RefusedSubmission(f"{submitter}/...", f"holds {count} files: files after the first {MAX_FILES} are not read")
         for submitter, count in counts.items()
         if count > MAX_FILES
     ]
@@ -268,7 +268,7 @@ def _read_rules(root: Path) -> BoardRules:
 
 
 def _files(results: Path) -> Iterator[str]:
-    """Return paths of the files below `results`, relative to its parent folder, in order. Links are not followed."""
+    """Yield paths of the files below `results`, relative to its parent folder, in order. Links are not followed."""
     for folder, below, names in os.walk(results):
         below.sort()
         for name in sorted(names):

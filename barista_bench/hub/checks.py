@@ -200,7 +200,7 @@ def read_model_index(content: object, where: str) -> list[dict[str, Any]]:
 
 def load_yaml(text: str | bytes, where: str) -> object:
     """Read plain YAML, as `load_yaml` of `files.reading` does. Raises DataError."""
-    return read_plain(text, where, error=DataError, remedy="mend or delete it")
+    return read_plain(text, where, error=DataError, remedy="correct or delete it")
 
 
 def checked(schema: type[Model], content: object, where: str) -> Model:
@@ -278,9 +278,7 @@ def check_judged(judged: JudgedResults, results: Results, where: str) -> None:
     )
     differing = differences(judged.answers, results.comparability)
     differences_text = "; ".join(f"{name}: {values}" for name, values in differing.items())
-    require(
-        not differing, f"{where}: answers: were judged as others than those of the run ({differences_text})", _JUDGE
-    )
+    require(not differing, f"{where}: answers: differ from the run's answers ({differences_text})", _JUDGE)
     for field, judged_value, run_value in (
         ("model", judged.model, results.model.name),
         ("model_revision", judged.model_revision, results.model.revision),

@@ -91,7 +91,7 @@ def refuse_secrets(files: Mapping[str, bytes], where: str, token: str | None = N
     """Raise DataError if a text would publish `token` or a text that looks like an access token."""
     for name, data in files.items():
         if holds_key(data.decode(errors="replace")) or (token and token.encode() in data):
-            raise DataError(f"{where}: {name}: holds what looks like an access token. Remedy: take it out")
+            raise DataError(f"{where}: {name}: contains text that looks like an access token. Remedy: take it out")
 
 
 def write_files(files: Files, out: str | Path) -> list[Path]:

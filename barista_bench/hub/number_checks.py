@@ -42,7 +42,7 @@ def check_judged_numbers(judged: JudgedResults, results: Results, where: str) ->
 
 
 Complaints = Iterator[tuple[str, str]]
-"""Field, and what is wrong with it; empty where nothing is."""
+"""Field and fault; empty without a fault."""
 
 
 def _complaints(results: Results) -> Complaints:
@@ -71,7 +71,7 @@ def _complaints(results: Results) -> Complaints:
     if (fit := results.box_fit) is not None:
         is_fraction = max(fit.mean_best_iou, fit.better_iou or 0.0) <= 1 + _ROUNDING
         are_parts = max(fit.without_area, fit.outside) <= fit.boxes and fit.answers <= results.coverage.answered
-        yield "box_fit", "" if is_fraction and are_parts else "has parts that are more than the whole"
+        yield "box_fit", "" if is_fraction and are_parts else "has parts that are larger than the total"
     yield from _costs(timing.costs, sum(results.coverage.statuses.values()))
     yield from _tokens(timing.costs, timing.input_tokens, timing.output_tokens)
 
@@ -156,7 +156,7 @@ def _figure_complaint(figure: Figure, runs: int) -> str:
     if not _is_close(figure.mean, statistics.fmean(figure.runs)):
         return f"is {figure.mean}, which is not the mean of its runs"
     if figure.std is not None and (len(figure.runs) < 2 or not _is_close(figure.std, statistics.stdev(figure.runs))):
-        return f"has the deviation {figure.std}, which is not that of its runs"
+        return f"has the deviation {figure.std}, which differs from its runs' deviation"
     if (figure.low is None) != (figure.high is None):
         return f"has half an interval, {figure.low} to {figure.high}"
     if figure.low is not None and figure.high is not None:

@@ -29,7 +29,7 @@ _CHUNK: Final = 2**22
 _OVERLAP: Final = 2**10
 """Bytes that chunks have in common: more than a token has."""
 METRIC_APP: Final = Path(str(resources.files("barista_bench.metrics"))) / "app.py"
-"""The program of every metric's Space. It is in no metric's folder: it goes along when one leaves."""
+"""The program of every metric's Space. It is in no metric's folder, and is added on publication."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -216,7 +216,7 @@ class Pusher:
             remote_files = list(self._files(repo_id, "model", paths, commit))
             for file in remote_files:
                 if file.size > MAX_FILE:
-                    raise PushError(f"{repo_id}: {file.path} has {file.size} bytes. Remedy: see to that file")
+                    raise PushError(f"{repo_id}: {file.path} has {file.size} bytes. Remedy: check that file")
             contents = {}
             for file in remote_files:
                 copy = self._api.hf_hub_download(repo_id, file.path, revision=commit, local_dir=folder)
@@ -298,9 +298,9 @@ def _explanation(error: Exception) -> tuple[str, str]:
         case errors.HfHubHTTPError():
             return "the Hub refuses", _REMEDIES.get(error.response.status_code, "try again later")
         case errors.HTTPError() | errors.OfflineModeIsEnabled() | OSError():  # type: ignore[attr-defined]
-            return "the Hub is out of reach", "see to the network, and try again"
+            return "the Hub is out of reach", "check the network, and try again"
         case _:
-            return "the Hub client refuses", "see to what it names"
+            return "the Hub client refuses", "correct the named field"
 
 
 _REMEDIES: Final = {

@@ -43,7 +43,7 @@ class SubmissionTarget(checks.HubModel):
     def source(self) -> checks.EvalSource | None:
         if self.source_url is None:
             if self.source_name or self.source_user or self.source_org:
-                raise ConfigError("a source without an address says nothing. Remedy: give --source-url too")
+                raise ConfigError("a source needs an address. Remedy: give --source-url too")
             return None
         return checks.EvalSource(url=self.source_url, name=self.source_name, user=self.source_user, org=self.source_org)
 
@@ -167,7 +167,7 @@ def _check_name(row: SubmissionRow, target: SubmissionTarget) -> None:
     if expected.casefold() not in (run.casefold(), plain.casefold()):
         raise DataError(
             f"{row.folder / RESULTS_FILE}: model.name: is {run!r}, not {expected!r}. "
-            "Remedy: give the model's own --model-repo, or say with --model-name what it was called in the run"
+            "Remedy: give the model's own --model-repo, or the model's name in the run with --model-name"
         )
 
 
@@ -177,13 +177,13 @@ def _check_together(rows: Sequence[SubmissionRow]) -> None:
     for row in rows:
         if row.task_id in folders:
             raise DataError(
-                f"{row.folder}: {row.task_id} stands in {folders[row.task_id]} already. Remedy: choose one of the runs"
+                f"{row.folder}: {row.task_id} is in {folders[row.task_id]} already. Remedy: choose one of the runs"
             )
         folders[row.task_id] = row.folder
         if row.results.dataset.benchmark != first_row.results.dataset.benchmark:
             raise DataError(
                 f"{row.folder}: is of {row.results.dataset.benchmark}, {first_row.folder} of "
-                f"{first_row.results.dataset.benchmark}. Remedy: submit each benchmark by itself"
+                f"{first_row.results.dataset.benchmark}. Remedy: submit each benchmark separately"
             )
         for field in ("name", "revision", "settings"):
             value, first_value = getattr(row.results.model, field), getattr(first_row.results.model, field)

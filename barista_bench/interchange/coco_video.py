@@ -78,7 +78,7 @@ class _CocoVideo(msgspec.Struct):
 
 
 def read(path: Path) -> Iterator[MaskTracks | DataError]:
-    """Return the videos of a file; a DataError in place of an unusable video, and for tracks without a video.
+    """Yield the videos of a file; a DataError in place of an unusable video, and for tracks without a video.
 
     Raises:
         DataError: the file is not of this format.

@@ -31,7 +31,7 @@ _REMEDY = "export it as `CVAT for images 1.1` or `CVAT for video 1.1`"
 
 
 def read(path: Path) -> Iterator[MaskTracks | DataError]:
-    """Return the video of a file, or of each file of a folder; a DataError in place of an unusable file."""
+    """Yield the video of a file, or of each file of a folder; a DataError in place of an unusable file."""
     for file in sorted(path.glob("*.xml")) if path.is_dir() else [path]:
         try:
             yield _Reader(_parse(file), file).tracks()
@@ -105,7 +105,7 @@ class _Reader:
                 continue
             if 0 < size[0] <= _MAX_SIDE and 0 < size[1] <= _MAX_SIDE:
                 return size
-        what = f"its root is {self._root.tag!r}, and nothing says how large the pictures are"
+        what = f"its root is {self._root.tag!r}, and the size of the pictures is missing"
         raise DataError(f"{self._file}: no CVAT annotations ({what}). Remedy: {_REMEDY}")
 
     def _frame(self, text: str | None, noun: str) -> int | None:

@@ -39,7 +39,7 @@ _Objects = dict[str, dict[Annotated[int, msgspec.Meta(ge=1, le=_MOST_OBJECTS)], 
 
 
 def read(folder: Path) -> Iterator[MaskTracks | DataError]:
-    """Return the videos of a folder; a DataError in place of an unusable video.
+    """Yield the videos of a folder; a DataError in place of an unusable video.
 
     Raises:
         DataError: there is no such folder, or its objects.json cannot be read.

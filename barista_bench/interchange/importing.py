@@ -3,6 +3,7 @@
 A folder has `predictions.jsonl` and `benchmark_examples.jsonl`. Each folder becomes one run of the new folder;
 model, provider, settings, task and examples must be the same in all. The release's statement about a sample
 determines its status:
+
 | the release's record | status here |
 |---|---|
 | `error` begins with `provider_error: `, or there is no text at all | infra_error |

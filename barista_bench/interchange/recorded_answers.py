@@ -184,8 +184,8 @@ def write_submission_file(
     limit = own_run.description.data.limit
     if limit is not None and not allow_incomplete:
         raise DataError(
-            f"{folder}: was run on the first {limit} questions alone. "
-            "Remedy: run it anew without limit, or say --allow-incomplete"
+            f"{folder}: was run on the first {limit} questions only. "
+            "Remedy: start a new run without limit, or use --allow-incomplete"
         )
     n_missing = len(own_run.examples) - len(samples)
     if n_missing and not allow_incomplete:

@@ -23,7 +23,7 @@ from barista_bench.files.reading import read_json_lines
 CONFIG, EXAMPLES, EXAMPLES_SOURCE = "run_config.json", "benchmark_examples.jsonl", "benchmark_examples_source.txt"
 PREDICTIONS, ERRORS, METRICS, SUMMARY = "predictions.jsonl", "errors.jsonl", "metrics.json", "summary.txt"
 DIRECTORY = "Run directory: "
-"""The beginning of the first line of `summary.txt`; the folder in which the run was written follows."""
+"""The beginning of the first line of `summary.txt`; the original folder of the run follows."""
 PROVIDER_ERROR, PARSE_ERROR = "provider_error:", "parse_error:"
 """Beginnings of the `error` of a record."""
 UNREADABLE = f"{PARSE_ERROR} could not parse response"
@@ -34,7 +34,7 @@ MODEL_KEYS = (
     *("api_key_env", "api_version", "base_url", "location", "max_output_tokens", "max_retries", "model", "project"),
     *("provider", "temperature", "thinking_level", "timeout_sec", "vertexai"),
 )
-"""All that `run_config.json` holds, and its `model`; the release refuses other keys, and none of them is a secret."""
+"""All keys of `run_config.json`, and of its `model`; the release refuses other keys, and no key is a secret."""
 SCORE_PREFIX = "geval_"
 """The beginning of a judge's keys in a `task_result`."""
 MEAN_SCORE = "geval_mean_score"
@@ -241,7 +241,7 @@ class RestoredContents:
 
 
 ReleasedContents = OriginalContents | RestoredContents
-"""The released form of what is made of a run of ours, file by file."""
+"""The released form of our run's files, file by file."""
 
 
 def _without_scores(record: Mapping[str, Any]) -> JsonObject:
@@ -263,7 +263,7 @@ def read_kept_fields(folder: Path) -> list[KeptFields]:
     if not path.is_file():
         return []
     differences = []
-    what, remedy = "is nothing kept of a released run", "import again"
+    what, remedy = "is not a saved field of a released run", "import again"
     lines = read_json_lines(
         path, MAX_LINE, lambda line: msgspec.convert(json.loads(line), KeptFields), what=what, remedy=remedy
     )

@@ -25,7 +25,7 @@ MAX_FILE = 2**24
 """Bytes of each of the small files beside the lines."""
 
 _GENERATION = {"temperature": "temperature", "max_output_tokens": "max_new_tokens", "thinking_level": "thinking_level"}
-"""Settings of `run_config.json` that say how answers were made, and what they are called here."""
+"""Generation settings of `run_config.json`, and our names for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,11 +141,11 @@ def _read_predictions(path: Path, example_ids: set[str]) -> list[tuple[JsonObjec
 def _problems(
     prediction: ReleasedPrediction, first: ReleasedPrediction, seen_ids: set[str], example_ids: set[str]
 ) -> Iterator[str]:
-    """Return faults of a record, given the first record and the example ids seen so far, `seen_ids`."""
+    """Yield faults of a record, given the first record and the example ids seen so far, `seen_ids`."""
     if prediction.example_id in seen_ids:
         yield "example_id repeats"
     if prediction.example_id not in example_ids:
-        yield "example_id is none of the examples"
+        yield "example_id is not one of the examples'"
     for name in ("task_name", "model", "provider"):
         if getattr(prediction, name) != getattr(first, name):
             yield f"{name} is {getattr(prediction, name)!r:.80}, that of the first line {getattr(first, name)!r:.80}"

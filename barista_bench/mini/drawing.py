@@ -22,7 +22,7 @@ REFERENCE_HEIGHT = 360
 """Picture height, in pixels, at which one kitchen unit is one pixel."""
 
 FINE = 64
-"""Steps to a kitchen unit (and to a pixel) in which outlines are held."""
+"""Steps per kitchen unit (and per pixel) of outlines."""
 
 ANGLES = 64
 """Steps to a full turn. Angles grow clockwise, as y points down."""

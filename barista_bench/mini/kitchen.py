@@ -42,7 +42,7 @@ from barista_bench.scene_graph.release import (
 FPS = 30
 """Default frames a second."""
 SECONDS = (15.0, 30.0)
-"""Default shortest and longest video, in seconds: a script's own length is kept between the two."""
+"""Default shortest and longest video, in seconds: a script's length stays between the two."""
 TICKS_PER_SECOND = 40
 """Pace of a script that need not be stretched or squeezed."""
 
@@ -143,7 +143,7 @@ class KitchenVideo:
 
 
 def _annotations(frame: int, owners: NDArray[np.uint8], ids: Sequence[str]) -> Iterator[ReleaseAnnotation]:
-    """Return boxes and masks of a frame by object number in the object map `owners`; every object has a pixel there."""
+    """Yield boxes and masks of a frame by object number in the object map `owners`; every object has a pixel there."""
     masks = encode_object_map(owners)
     boxes = mask_boxes([mask.counts for mask in masks.values()], *owners.shape)
     for (owner, mask), box in zip(masks.items(), boxes.tolist(), strict=True):
@@ -226,7 +226,7 @@ def plan_kitchen(
     if not 0.5 <= seconds[0] <= seconds[1]:
         raise ConfigError(f"seconds={seconds}: no range of lengths. Remedy: give 0.5 <= shortest <= longest")
     if fps < 2:
-        raise ConfigError(f"fps={fps}: too few to see what hands do. Remedy: give at least 2 frames a second")
+        raise ConfigError(f"fps={fps}: too few to see the hands' actions. Remedy: give at least 2 frames a second")
     return [VideoPlan(n, seed, width, height, seconds, fps) for n in range(videos)]
 
 

@@ -163,7 +163,7 @@ class KitchenScene:
         fraction = 64 if hand == "right" else 36
         return x + self._view * FINE * fraction // 100, y + (REFERENCE_HEIGHT + 40) * FINE
 
-    # -- what is drawn
+    # -- drawing
 
     def placed_sprites(self, beat: int) -> list[PlacedSprite]:
         """Return everything in painter's order, farthest first."""
@@ -242,7 +242,7 @@ class _Layer:
 
 
 def _common_start(a: Sequence[PlacedSprite], b: Sequence[PlacedSprite]) -> list[PlacedSprite]:
-    """Return the number of first things that are equal in both."""
+    """Return the first things that are equal in both."""
     return [x for x, _ in takewhile(lambda pair: pair[0] == pair[1], zip(a, b, strict=False))]
 
 

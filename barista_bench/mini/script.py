@@ -18,7 +18,7 @@ import msgspec
 
 ROOM_WIDTH, ROOM_TOP, ROOM_BOTTOM = 1000, -60, 440
 AIR = 20_000
-"""Added to the painting depth of what is in a hand, so that it is drawn over everything on the counter."""
+"""Added to the painting depth of a held thing, so that it is drawn over everything on the counter."""
 HAND_CATEGORIES = {"right": "right hand", "left": "left hand"}
 
 

@@ -14,7 +14,7 @@ from barista_bench.errors import require_extra
 
 Schema = Mapping[str, object]
 
-# White space stands behind commas and colons alone, one space at the most: without a bound, a model that has lost its
+# At most one space follows commas and colons, and no other white space: without a bound, a model that has lost its
 # way would write nothing else until its tokens are used up.
 _SEPARATORS = {"whitespace_flexible": False, "item_separator": ", ?", "key_separator": ": ?"}
 _AFTER_THOUGHT = r"/[ \n]{0,2}/"
@@ -84,7 +84,7 @@ def _refusal(schema: Schema) -> str:
 
 
 def _inner_schemas(schema: Schema) -> Iterator[tuple[list[str], dict[str, Any]]]:
-    """Return the schemas directly inside a schema, each with the steps to it."""
+    """Yield the schemas directly inside a schema, each with the steps to it."""
     for key, value in schema.items():
         if key in _VALUE_KEYWORDS:
             continue

@@ -65,7 +65,7 @@ class GenerationConfig:
             "top_p": (0 < self.top_p <= 1, "a fraction above 0 and up to 1"),
             "top_k": (self.top_k is None or self.top_k >= 1, at_least_one),
             "repetition_penalty": (0 < self.repetition_penalty < math.inf, "a number above 0, 1.0 for none"),
-            "stop": (len(self.stop) <= _MAX_STOPS and all(self.stop), f"up to {_MAX_STOPS} texts, none of them empty"),
+            "stop": (len(self.stop) <= _MAX_STOPS and all(self.stop), f"up to {_MAX_STOPS} non-empty texts"),
             "thinking_budget": (self.thinking_budget is None or self.thinking_budget >= 0, "0 or more tokens"),
             "top_logprobs": (0 <= self.top_logprobs <= _MAX_LOGPROBS, f"0 to {_MAX_LOGPROBS}"),
         }
@@ -288,7 +288,7 @@ class ScriptedModel:
 
 FramesAs = Literal["images", "video"]
 TIMES_SETTING = "video_times"
-"""Key of a model's identity: what its processor is told of the times of frames. Models that see images lack it."""
+"""Key of a model's identity: the times of frames that its processor receives. Models that see images lack it."""
 OWN_TIMES = "own"
 ONE_RATE = "own, one rate a video"
 

@@ -33,7 +33,7 @@ _WORDS: Mapping[Meaning, str] = {
         eos_found end end_id end_turn end_of_text complete completed completion finish finished done normal none
         null""",
 }
-"""Meanings, the one that counts first where a reason has words of several (`content_filter: SAFETY`)."""
+"""Meanings in order of precedence, if a reason has words of several (`content_filter: SAFETY`)."""
 _PREFIXES = ("finishreason", "stopreason")
 _KEYS = ("type", "reason", "finish_reason", "name", "value")
 _MAX_READ = 200  # characters

@@ -208,7 +208,7 @@ def _box_format(
         if run_format is None and has_boxes():
             example = f'{{"format": "{FORMAT}", "box_format": "xyxy/pixels"}}'
             raise ConfigError(
-                f"{path}: nothing says how its boxes are written. Remedy: begin the file with {example}, "
+                f"{path}: the format of its boxes is unknown. Remedy: begin the file with {example}, "
                 "or say --box-format xyxy/pixels"
             )
         return run_format or DEFAULT_BOX_FORMAT
@@ -218,5 +218,5 @@ def _box_format(
         remedy = "write e.g. xyxy/pixels, yxyx/1000 or xyxy/1"
         raise DataError(f"{path}: line 1: box_format {header_text[:20]!r} is unknown. Remedy: {remedy}") from error
     if run_format is not None and run_format != header_format:
-        raise ConfigError(f"{path}: its header says boxes are {header_text}, the run says otherwise. Remedy: keep one")
+        raise ConfigError(f"{path}: its header has boxes {header_text}, but the run differs. Remedy: give one format")
     return header_format

@@ -98,7 +98,7 @@ log = logging.getLogger(__name__)
 
 Answer = tuple[Example, Prediction]
 Answers = dict[str, Answer]
-"""What one rater answered readably, by example."""
+"""The readable answers of one rater, by example."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,7 +97,7 @@ def propagation(
     tasks = [run.task.name for run in runs]
     if len(models) != 1 or len(set(tasks)) != len(tasks):
         raise DataError(
-            f"propagation wants one model and one run a task, not {', '.join(models) or 'none'} on {', '.join(tasks)}. "
+            f"propagation needs one model, one run per task, not {', '.join(models) or 'none'} on {', '.join(tasks)}. "
             "Remedy: name the runs of one model, a task each"
         )
     errors = {run.task.name: object_errors(run) for run in runs}

@@ -76,7 +76,7 @@ def write_specialist_set(
                 f"{release}: has no video {video_id!r}. Remedy: name the release that {data} was built of"
             )
         if video_sha256(graph.video_path(video_id)) != sha256:
-            raise DataError(f"{release}: {video_id} is another video than in {data}. Remedy: fetch the one built from")
+            raise DataError(f"{release}: {video_id} is another video than in {data}. Remedy: fetch the dataset's video")
     video_masks, notes = {}, []
     for video in graph.videos(sorted(videos)):
         video_masks[video.video_id], lost = _masks(video)
@@ -322,9 +322,7 @@ def _write_conversations(conversations: Iterable[_Row], folder: Path, columns: S
             writer.write_table(pa.Table.from_pylist(batch, schema=features.arrow_schema))
             rows += len(batch)
     if not rows:
-        raise ConfigError(
-            "there is nothing to export: no answer that was asked for. Remedy: see to the run or the task"
-        )
+        raise ConfigError("there is nothing to export: no requested answer exists. Remedy: check the run or the task")
     return rows
 
 

@@ -36,7 +36,7 @@ def average_precision(labels: Sequence[int], scores: Sequence[float]) -> float:
     if not truth.size:
         raise ValueError("labels and scores are empty: there is nothing to rank; give >= 1 item")
     if not np.isin(truth, (0, 1)).all():
-        raise ValueError("labels: hold something other than 0 and 1; give 1 for what is right and 0 otherwise")
+        raise ValueError("labels: hold something other than 0 and 1; give 1 for right items and 0 otherwise")
     return float(drawn_average_precision(truth, ranks, np.ones((1, len(truth))))[0])
 
 

@@ -73,10 +73,10 @@ def bound_pixels(size: tuple[int, int], tolerance: float = TOLERANCE) -> int:
     (18, 8, 3)
     """
     if isinstance(tolerance, bool) or not isinstance(tolerance, int | float) or not 0 < tolerance < math.inf:
-        raise ValueError(f"tolerance is {tolerance!r}; give a fraction of the diagonal below 1, or whole pixels")
+        raise ValueError(f"tolerance is {tolerance!r}; give a fraction of the diagonal below 1, or integer pixels")
     if tolerance >= 1:
         if tolerance != int(tolerance):
-            raise ValueError(f"tolerance is {tolerance!r}; from 1 on it is a number of pixels and must be whole")
+            raise ValueError(f"tolerance is {tolerance!r}; from 1 on it is a number of pixels and must be an integer")
         return int(tolerance)
     return math.ceil(tolerance * np.linalg.norm(size))
 

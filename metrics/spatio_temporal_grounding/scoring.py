@@ -164,7 +164,7 @@ def score_task(
 
 
 Sums = Mapping[Hashable, _Floats]
-"""(D,) of each name in `object_sums`: what all tasks of each of D samples of tasks add."""
+"""(D,) for each name in `object_sums`: the sum over all tasks of each of D samples of tasks."""
 
 
 def object_sums(score: TaskScore) -> list[dict[Hashable, float]]:

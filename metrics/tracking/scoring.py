@@ -69,7 +69,7 @@ class SequenceCounts:
 
     matched: Ints
     others: Ints
-    """Masks on either side that match none."""
+    """Masks on either side without a match."""
     similarity: Floats
     """Sum of the intersections over union of matched masks."""
     association: Floats

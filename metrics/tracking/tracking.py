@@ -50,7 +50,7 @@ class Tracking(evaluate.Metric):
         )
 
     def add(self, *, prediction: object = None, reference: object = None, **kwargs: object) -> None:
-        """Add one sequence. A prediction of None says that there is no usable answer."""
+        """Add one sequence. A prediction of None means that there is no usable answer."""
         # evaluate.combine calls add() with the plural names.
         row: dict[str, Any] = {"predictions": prediction, "references": reference} | kwargs
         self.add_batch(**{name: [value] for name, value in row.items()})

@@ -91,9 +91,9 @@ def as_relations(raw: RawExample, where: str = "example") -> list[RelationTuple]
 
 _PARTS = ("tp", "n_predicted", "n_reference")
 Sums = Mapping[Hashable, NDArray[np.float64]]
-"""(D,) of each name in `example_sums`: what all examples of D samples of examples add."""
+"""(D,) for each name in `example_sums`: the sum over all examples of each of D samples of examples."""
 Example = tuple["Counter[RelationTuple] | None", "Counter[RelationTuple]"]
-"""Answer (None: no usable one) and reference, as multisets."""
+"""Answer (None: not usable) and reference, as multisets."""
 
 
 def example_sums(

@@ -173,7 +173,7 @@ def test_an_object_annotated_twice_is_asked_about_once(tmp_path: Path) -> None:
     drawn = sampling.sample(candidates)
     assert [e.inputs for e in plan.examples] == [e.inputs for e in drawn if e is not drawn[-1]]
     assert (plan.candidates, len(plan.skipped)) == (3, 1)
-    assert f"referring:v1:frame_12:obj_{CUP} is there already" in plan.skipped[0].reason
+    assert f"referring:v1:frame_12:obj_{CUP} already exists" in plan.skipped[0].reason
 
 
 def test_per_example_scores(example: Example) -> None:

@@ -167,7 +167,7 @@ def test_pairs_without_question_or_answer_keep_their_number(tmp_path: Path, root
 def test_written_clips_are_those_of_the_video_and_the_sampled_range(tmp_path: Path, root: Path) -> None:
     folder = cache(tmp_path, clip(pair(), frames=[40, 41], index=40), clip(pair(), frames=[4, 8]), clip(pair()))
     (skipped,) = [i for i in graph_examples(TASK, SceneGraph(root), from_file(folder)) if isinstance(i, SkippedExample)]
-    assert skipped.text == "clip 40: none of its frames is in the video"
+    assert skipped.text == "clip 40: its frames are not in the video"
     items = derive(root, replace(from_file(folder), frame_range=(4, 20)))
     assert [[frame.frame_index for frame in e.frames] for e in items] == [[4, 8]]
 

@@ -150,7 +150,7 @@ BROKEN: list[tuple[str, Callable[[dict[str, Any]], object], str]] = [
     ("hand_object", lambda d: d["ground_truth"][0].update(hand_type="third"), "hand_type"),
     ("hand_object", lambda d: d["ground_truth"][0].update(hand_boxes=[]), "hand_boxes"),
     ("hand_object", lambda d: d.update(ground_truth=[3]), "ground_truth"),
-    ("activity", lambda d: d.update(correct_choice_id="ZZ"), "'ZZ' is not that of one of the choices"),
+    ("activity", lambda d: d.update(correct_choice_id="ZZ"), "'ZZ' is not one of the choices' ids"),
     ("activity", lambda d: d["choices"].append(d["choices"][0]), "two choices have one id"),
     ("activity", lambda d: d.update(choices=["one"]), "choices"),
     ("relations", lambda d: d["ground_truth_relations"][0].update(source_id=999), "999"),
@@ -210,7 +210,7 @@ def test_frozen_sentences_are_those_of_the_wording(kitchen_release: Path, tmp_pa
         frozen = read_wording("barista", wording, prompt_file).text("frozen_question", frame_count="4")
         assert (theirs, ours_ != theirs) == (frozen, True)
     assert "{box}" in sentences["ours"][0], "the place for the box is not filled in, as released"
-    with pytest.raises(ConfigError, match=r"layout release alone.*Remedy"):
+    with pytest.raises(ConfigError, match=r"only in the layout release.*Remedy"):
         build(kitchen_release, tmp_path / "set", configs=["activity"], prompts=prompt_file)
 
 

@@ -80,7 +80,7 @@ def test_the_split_is_the_records_then_the_files_then_whether_an_answer_is_given
     ("changes", "key", "what"),
     [
         ({"sub_category_en": "Cooking"}, "sub_category_en", "is not a subtask"),
-        ({"answer": "E"}, "answer", "none of the choices"),
+        ({"answer": "E"}, "answer", "not one of the choices"),
         ({"answer": "left hand"}, "answer", "'left hand'"),
         ({"answer": None, "split": "dev"}, "answer", "missing in the split dev"),
         ({"choices": {"A": "one"}}, "choices", "of length >= 2"),
@@ -158,7 +158,7 @@ def test_a_wrong_group_and_a_strange_source_are_warnings(tmp_path: Path) -> None
 
 def test_no_question_at_all_is_an_error_that_names_the_first_problem(tmp_path: Path) -> None:
     write(tmp_path, "dev.json", [record(answer="Z")])
-    with pytest.raises(DataError, match=r"holds no EgoCoT-Bench question .*first problem: .*none of the choices"):
+    with pytest.raises(DataError, match=r"holds no EgoCoT-Bench question .*first problem: .*not one of the choices"):
         open_release(tmp_path)
     with pytest.raises(DataError, match="holds no EgoCoT-Bench question"):
         open_release(write(tmp_path / "other", "media_manifest.json", []).parent)

@@ -37,7 +37,7 @@ def test_hidden_questions_are_submitted_by_qid_and_none_is_left_out(hidden: list
 def test_what_is_no_submission_of_this_benchmark_is_refused(hidden: list[Example]) -> None:
     with pytest.raises(DataError, match="answered twice"):
         submission_lines([answered(hidden[0]), answered(hidden[0])])
-    with pytest.raises(DataError, match="none of its choices"):
+    with pytest.raises(DataError, match="not one of its choices"):
         submission_lines([answered(hidden[0], "Z")])
     with pytest.raises(DataError, match="not a question of EgoCoT-Bench"):
         submission_lines([answered(replace(hidden[0], benchmark="barista"))])
@@ -48,7 +48,7 @@ def test_a_submission_has_every_question_once(hidden: list[Example]) -> None:
     qids = [line.qid for line in lines]
     with pytest.raises(DataError, match=f"1 of {len(qids)} questions are missing, first '{qids[0]}'"):
         check_complete(lines[1:], qids)
-    with pytest.raises(DataError, match="stands twice"):
+    with pytest.raises(DataError, match="appears twice"):
         check_complete([*lines, lines[0]], qids)
     with pytest.raises(DataError, match="not a question of this split"):
         check_complete(lines, qids[1:])

@@ -332,7 +332,7 @@ def test_many_files_of_one_submitter_cost_no_other(
         (root / f"results/aaa/{number:02}/junk.json").touch()
     board = read_board(root)
     assert len(board.entries) == 2
-    assert "holds 50 files: those after the first 30 are not read" in board.refused[0].reason
+    assert "holds 50 files: files after the first 30 are not read" in board.refused[0].reason
     rows = refusals(board).values
     assert len(rows) == 21
     assert rows[-1] == ("results/aaa", "11 more files are refused")

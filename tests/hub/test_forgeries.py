@@ -266,7 +266,7 @@ def test_edited_answers_are_refused_without_scoring_them(run: Path, honest_data:
 def test_a_forgery_is_no_better_for_being_called_incomplete(run: Path) -> None:
     _answers_of_another_example(run)
     score(run)
-    with pytest.raises(BaristaError, match=r"line \d+: answers something else than is asked here"):
+    with pytest.raises(BaristaError, match=r"line \d+: answers another question than the run's"):
         submit(run, allow_incomplete=True)
 
 

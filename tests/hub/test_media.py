@@ -126,5 +126,5 @@ def test_pictures_and_frames_of_videos_are_told_apart(honest_run: Path, linked_r
 def test_a_line_that_names_other_media_than_it_was_asked_with_is_refused(honest_run: Path, tmp_path: Path) -> None:
     run = Path(shutil.copytree(honest_run, tmp_path / "run"))
     forge_log(lambda records: [other(record, media="ab" * 32) for record in records])(run)
-    with pytest.raises(DataError, match="line 1: answers something else than is asked here"):
+    with pytest.raises(DataError, match="line 1: answers another question than the run's"):
         submit(run)

@@ -138,7 +138,7 @@ def test_a_hub_out_of_reach_and_a_pull_request_that_is_not_there_are_explained(
     hub: UploadStandIn, made: Submission
 ) -> None:
     pusher = Pusher(TOKEN, Destination(), endpoint="http://127.0.0.1:9")
-    with pytest.raises(PushError, match=r"out of reach.*Remedy: see to the network"):
+    with pytest.raises(PushError, match=r"out of reach.*Remedy: check the network"):
         pusher.existing_files(MODEL, "barista")
     with pytest.raises(PushError, match=r"no such revision.*Remedy: give another --branch"):
         push(hub, made, branch="refs/pr/7")

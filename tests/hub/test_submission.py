@@ -196,7 +196,7 @@ def test_runs_of_different_models_are_refused_together(second: dict[str, Any], s
 
 
 def test_one_leaderboard_has_one_value() -> None:
-    with pytest.raises(DataError, match=r"relations stands in relations already.*Remedy"):
+    with pytest.raises(DataError, match=r"relations is in relations already.*Remedy"):
         made(results(), results(values=(0.9, 0.9, 0.9)))
 
 

@@ -100,7 +100,7 @@ def test_the_hash_of_a_users_rubric_is_that_of_its_bytes_and_of_the_words_it_sho
         (("steps: [Look.]", "stepz: [Look.]"), "criteria.0.stepz"),
         (("text: Does it fit?", "text: &a Does it fit?\n    lexical: *a"), "alias"),
         (("version: 1", "version: [1"), "line [0-9]+: "),
-        (("version: 1", "version: 1\nversion: 2"), "'version' stands here twice"),
+        (("version: 1", "version: 1\nversion: 2"), "'version' appears here twice"),
         (("version: 1", "version: " + "1" * 5000), "a number of 5000 characters"),
         (("version: 1", "version: !!python/name:os.system"), "not YAML"),
         (("version: 1", "#" * 2**20), "larger than 1048576"),

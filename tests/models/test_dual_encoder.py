@@ -230,8 +230,8 @@ def test_another_runtime_error_is_not_taken_for_memory(clip: DualEncoder, monkey
 def test_requests_that_cannot_be_scored_fail_alone(encoder: DualEncoder) -> None:
     blind = Request("b", Prompt("", (TextPart("Which?"),)), (), choices=CHOICES)
     no_texts, no_images, good = ask(encoder, request("a", [0], {}), blind, request("c", [0, 1, 2, 3]))
-    assert no_texts.error.startswith("a: a dual encoder ranks given texts, and there are none. Remedy:")
-    assert no_images.error == "b: a dual encoder compares texts with images, and there are none"
+    assert no_texts.error.startswith("a: a dual encoder ranks given texts, but got none. Remedy:")
+    assert no_images.error == "b: a dual encoder compares texts with images, but got no images"
     assert scores(good)
 
 

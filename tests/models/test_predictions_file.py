@@ -110,13 +110,13 @@ def test_the_header_says_how_boxes_are_written(tmp_path: Path, text: str, expect
     path = write(tmp_path, GOOD, header={**HEADER, "box_format": text})
     assert PredictionsModel.load(path).box_format == expected
     assert PredictionsModel.load(path, box_format=expected).box_format == expected
-    with pytest.raises(ConfigError, match=f"its header says boxes are {text}"):
+    with pytest.raises(ConfigError, match=f"its header has boxes {text}"):
         PredictionsModel.load(path, box_format=BoxFormat("yxyx", None))
 
 
 def test_a_file_without_a_header_needs_to_be_told_the_box_format(tmp_path: Path) -> None:
     path = write(tmp_path, GOOD, header=None)
-    with pytest.raises(ConfigError, match="nothing says how its boxes are written"):
+    with pytest.raises(ConfigError, match="the format of its boxes is unknown"):
         PredictionsModel.load(path)
     model = PredictionsModel.load(path, box_format=PIXELS)
     assert (model.box_format, ask(model, "a")) == (PIXELS, [Completion("x")])

@@ -131,7 +131,7 @@ def test_an_answer_that_ended_in_an_odd_way_has_a_note_and_is_warned_of_once(cha
     answers, calls = ask(lambda call: fault, [request(n, (1,)) for n in range(3)], GREEDY)
     assert [(entry.text, entry.note) for [entry] in answers] == [("left", note)] * 3
     assert len(calls) == 3
-    assert caplog.text.count("it counts as a whole one") == bool(note)
+    assert caplog.text.count("it counts as complete") == bool(note)
 
 
 @pytest.mark.parametrize("reason", ["abort", "error", "ERROR", {"type": "abort"}])

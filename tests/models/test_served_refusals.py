@@ -61,7 +61,7 @@ def test_a_403_before_any_answer_is_about_the_key_and_stops_the_run():
     with ServedStandIn(lambda call: Fault("status", 403)) as server:
         got, error = drain(load(server, max_concurrency=1).stream([request(n, (1,)) for n in range(6)], GREEDY))
     assert got == []
-    assert "wants a key (403), and none was sent" in str(error)
+    assert "requires a key (403), and none was sent" in str(error)
     assert len(server.calls) == 1
 
 
@@ -112,7 +112,7 @@ def test_after_a_refusal_nothing_more_is_sent_and_what_still_comes_is_handed_out
 
     with ServedStandIn(decide) as server:
         got, error = drain(load(server).stream(source(), GREEDY))
-    assert "wants a key" in str(error)
+    assert "requires a key" in str(error)
     assert len(got) == FIRST_LIMIT - 1
     assert len(server.calls) == FIRST_LIMIT
 
@@ -130,7 +130,7 @@ def test_a_server_that_is_down_stops_the_run_instead_of_failing_it_all(monkeypat
 
     model = ServedModel.load("m", base_url="http://127.0.0.1:9/v1", api_key_env=None, max_attempts=2)
     failed, error = drain(model.stream(many(), GREEDY))
-    assert re.search("32 requests in a row failed .*start the run again", str(error))
+    assert re.search("32 requests in a row failed .*resume the run", str(error))
     assert len(failed) == 31
     assert all(isinstance(answered.completions[0], Failure) for answered in failed)
     assert len(taken) < 60

@@ -84,7 +84,12 @@ def test_a_death_costs_a_restart_and_no_answer(make, tmp_path, caplog, how):
     texts[5] = f"{how} once"
     assert set(ask(engine, texts).values()) == {"ok"}
     assert len(lives(tmp_path)) == 2
-    reason = {"crash": "out of luck", "garbage": "not a message", "stranger": "had not", "hang": "no sign of life"}[how]
+    reason = {
+        "crash": "out of luck",
+        "garbage": "an invalid message",
+        "stranger": "had not",
+        "hang": "no sign of life",
+    }[how]
     assert reason in caplog.text
 
 

@@ -139,7 +139,7 @@ def test_a_setting_that_stands_in_a_run_file_twice_is_refused(tmp_path: Path) ->
     file = tmp_path / "run.yaml"
     for content in ("runs: 1\nlimit: 2\n'runs': 3\n", "extra_body: {seed: 1, seed: 2}\n"):
         file.write_text(content)
-        with pytest.raises(ConfigError, match=r"run\.yaml.*'(runs|seed)' stands here twice(.|\n)*Remedy"):
+        with pytest.raises(ConfigError, match=r"run\.yaml.*'(runs|seed)' appears here twice(.|\n)*Remedy"):
             resolve(RunConfig, NEEDED, file=file, environment={})
 
 

@@ -59,7 +59,7 @@ _BEFORE = re.compile(r"(?:answer\s*+:\s*+)?(?:<CHOICE_ID>\s*+)?<?(?:CHOICE_ID[_:
 _TOKEN = re.compile(r"[A-Za-z0-9_-]+")
 _TAG = re.compile(r"<CHOICE_ID[_:\s]++([A-Za-z0-9_-]++)\s*+>", re.IGNORECASE)
 _PLACEHOLDER = re.compile(r"<\s*CHOICE_ID\s*>|CHOICE_(?:ID[_: ])?", re.IGNORECASE)
-"""What the prompt's placeholder leaves in answers."""
+"""Parts of the prompt's placeholder that answers may contain."""
 
 
 class ActivityMetadata(FrameMetadata):
@@ -109,7 +109,7 @@ class Activity(ChoiceTask, GraphTask[ActivitySampling]):
         return tuple(dict.fromkeys((str(segment.class_id), segment.name) for segment in named_activities(video)))
 
     def candidates(self, video: VideoGraph, sampling: ActivitySampling) -> Iterator[Candidate | SkippedExample]:
-        """Return segments in the order of the file: named, without overlap (unless by the paper), and long enough."""
+        """Yield segments in the order of the file: named, without overlap (unless by the paper), and long enough."""
         first, stop = sampling.frame_range or (0, video.frame_count)
         yield from unnamed_activities(video)
         crowded = frozenset() if self.follows_paper else _overlapping_places(named_activities(video))
@@ -122,7 +122,7 @@ class Activity(ChoiceTask, GraphTask[ActivitySampling]):
     def select(
         self, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: ActivitySampling
     ) -> Iterator[Candidate | SkippedExample]:
-        """Return up to `per_class` candidates of each class, alternating its videos, if there are enough choices."""
+        """Yield up to `per_class` candidates of each class, alternating its videos, if there are enough choices."""
         classes = len({class_id for class_id, _ in vocabulary})
         count = min(sampling.choices or classes, classes)
         if count < FEWEST_CHOICES:
@@ -296,7 +296,7 @@ def named_activities(video: VideoGraph) -> list[Segment]:
 
 
 def unnamed_activities(video: VideoGraph) -> Iterator[SkippedExample]:
-    """Return the other activities, which have no questions, and the reasons."""
+    """Yield the other activities, which have no questions, and the reasons."""
     for segment in video.activities():
         if problem := _problem(segment):
             yield SkippedExample(FrameRef(video.video_id, max(0, segment.start)), problem, f"activities[{segment.row}]")

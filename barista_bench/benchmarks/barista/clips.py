@@ -26,7 +26,7 @@ Keyframes = tuple[int, ...]
 WINDOW = 2
 """Frames before and after a keyframe."""
 MIN_ANNOTATIONS = 2
-"""Annotations of a persistent object in a window, at the least."""
+"""Minimum number of annotations of a persistent object in a window."""
 _IDENTIFIER = re.compile(r"\s*\(#[0-9a-f][^)]*\)", re.IGNORECASE)
 """An id that a display name carries, such as ` (#9492f2cd)`."""
 
@@ -47,7 +47,7 @@ class ClipSampling(Sampling):
 
 
 def clips(video: VideoGraph, sampling: ClipSampling) -> Iterator[Keyframes]:
-    """Return consecutive clips without overlap; the last may be shorter, but has at least 2 keyframes.
+    """Yield consecutive clips without overlap; the last may be shorter, but has at least 2 keyframes.
 
     With a sampled frame range, only clips entirely inside it.
     """

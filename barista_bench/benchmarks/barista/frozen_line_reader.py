@@ -48,7 +48,7 @@ from barista_bench.scene_graph import SceneObject
 from barista_bench.scene_graph.domain import load_domain
 
 UNSTATED = "unknown"
-"""Stands for what a released line leaves out and analysis groups by."""
+"""Replaces fields that analysis groups by and a released line omits."""
 _COMMON = FrameMetadata(UNSTATED, UNSTATED, [], [], UNSTATED, 0, 0.0)
 _MARK_LINE = re.compile(r"\s*(\d{1,6}): (.*)", re.DOTALL)
 
@@ -267,7 +267,7 @@ def _read_activity(line: FrozenLine, _: ReleaseRoot) -> Example:
     by_id = {choice.choice_id: choice for choice in choices}
     if len(by_id) < len(choices) or data.correct_choice_id not in by_id:
         raise DataError(
-            f"task_data: correct_choice_id {data.correct_choice_id!r:.80} is not that of one of the choices, or two "
+            f"task_data: correct_choice_id {data.correct_choice_id!r:.80} is not one of the choices' ids, or two "
             "choices have one id. Remedy: correct it"
         )
     reference = by_id[data.correct_choice_id]

@@ -141,7 +141,7 @@ class Grounding(BoxTask, GraphTask[GroundingSampling]):
     evidence_type = GroundingEvidence
 
     def candidates(self, video: VideoGraph, sampling: GroundingSampling) -> Iterator[Candidate]:
-        """Return categories, sorted, whose relation or colour a phrase can name, for each frame, evenly thinned.
+        """Yield categories, sorted, whose relation or colour a phrase can name, for each frame, evenly thinned.
 
         `numbers` are the key counts of the category's objects with keys; `item` is the described object's index among
         them, -1 if it has no key.
@@ -285,7 +285,7 @@ class _View:
         return thinned(frames, sampling.fraction)
 
     def counts(self, frames: Frames) -> Iterator[tuple[int, NDArray[np.int32], NDArray[np.int32]]]:
-        """Return each frame with boxes, and (objects,) how many keys and colours an object has there for a phrase."""
+        """Yield each frame with boxes, and (objects,) how many keys and colours an object has there for a phrase."""
         objects = len(self.video.objects)
         for part in in_parts(self.arrays.with_boxes(frames), objects + len(self.relations) + len(self.attributes)):
             related = self.arrays.active_relations(self.relations, part)

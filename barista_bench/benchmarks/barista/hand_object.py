@@ -159,7 +159,7 @@ class HandObject(GraphTask[HandObjectSampling]):
         return candidate.frame, candidate.frame + 1
 
     def candidates(self, video: VideoGraph, sampling: HandObjectSampling) -> Iterator[Candidate]:
-        """Return frames where a hand acts on an object, evenly thinned over the video's frames."""
+        """Yield frames where a hand acts on an object, evenly thinned over the video's frames."""
         arrays = FrameArrays(video)
         frames = thinned(arrays.frames(sampling), sampling.fraction)
         for frame in arrays.related(contact_ranges(video, sampling.relation_type), frames).tolist():

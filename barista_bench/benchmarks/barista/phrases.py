@@ -85,7 +85,7 @@ def is_color(value: str, category: str, rules: PhraseRules) -> bool:
 
 
 def range_keys(video: VideoGraph, position: int, rules: PhraseRules) -> Iterator[tuple[int, RelationKey]]:
-    """Return the entries of a relation range in the keys of its ends: object index and key, the source first."""
+    """Yield the entries of a relation range in the keys of its ends: object index and key, the source first."""
     table = video.relations_table
     source, target = int(table.source[position]), int(table.target[position])
     _, stated_value, _, _, row = table.entry(position)

@@ -24,9 +24,9 @@ from barista_bench.scene_graph.video_graph import UNNAMED
 FEWEST_WORDS = 16
 SUFFIX = "_qa_pairs.jsonl"
 PROVENANCE_FILE = "provenance.json"
-"""Beside pairs that `barista-bench questions` wrote: by which model, with what prompt, when, and for which videos."""
+"""A file beside the pairs of `barista-bench questions`, with their model, prompt, time and videos."""
 MAX_LINE = 2**22
-"""Bytes of one line, and of the provenance; what is longer is refused."""
+"""Limit in bytes of one line, and of the provenance."""
 _REMEDY = 'write {"clip_index", "frame_indices", "qa_pairs": [{"question", "answer", "category"}]}'
 
 

@@ -80,7 +80,7 @@ class RelationClause:
 
 
 def frame_facts(arrays: FrameArrays, frames: Frames) -> Iterator[FrameFacts]:
-    """Return the facts of each of the `frames`.
+    """Yield the facts of each of the `frames`.
 
     Ranges are half-open, and a relation holds on a frame only if both its ends have a box there. An attribute record
     counts once even if two of its ranges hold; a relation counts once for every range.

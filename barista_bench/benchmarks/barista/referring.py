@@ -152,7 +152,7 @@ class Referring(TextTask[ReferringSampling]):
         return candidate.frame, candidate.frame + 1
 
     def candidates(self, video: VideoGraph, sampling: ReferringSampling) -> Iterator[Candidate]:
-        """Return objects of each frame, at most `per_frame` by the released seed; by the paper also fragments."""
+        """Yield objects of each frame, at most `per_frame` by the released seed; by the paper also fragments."""
         arrays, objects = FrameArrays(video), video.instances_table.object.tolist()
         frames = arrays.frames(sampling, in_activities=sampling.in_activities)
         for frame, facts in zip(frames.tolist(), frame_facts(arrays, frames), strict=True):
@@ -172,7 +172,7 @@ class Referring(TextTask[ReferringSampling]):
     def select(
         self, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: ReferringSampling
     ) -> Iterator[Candidate | SkippedExample]:
-        """Return the candidates within the cap on each category, category by category; without a cap all, unchanged."""
+        """Yield the candidates within the cap on each category, category by category; without a cap all, unchanged."""
         groups: dict[str, list[Candidate]] = defaultdict(list)
         for candidate in candidates:
             groups[candidate.group if sampling.per_class is not None else ""].append(candidate)

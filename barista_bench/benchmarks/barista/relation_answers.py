@@ -181,7 +181,7 @@ _NEAR_MISSES: dict[FailureKind, Callable[[RelationTuple], tuple[object, ...]]] =
     "wrong_hand": lambda relation: relation[1:],
     "wrong_object": lambda relation: relation[2:],
 }
-"""Kinds of failure that a missed and a wrong relation make together, the closest first; by what both have in common."""
+"""Kinds of failure for a pair of a missed and a wrong relation, by their common fields, the closest first."""
 
 
 def relation_failures(

@@ -122,7 +122,7 @@ class Relations(GraphTask[RelationsSampling]):
         return candidate.frame, candidate.frame + 1
 
     def candidates(self, video: VideoGraph, sampling: RelationsSampling) -> Iterator[Candidate]:
-        """Return frames with a relation, at the stride."""
+        """Yield frames with a relation, at the stride."""
         arrays = FrameArrays(video)
         for frame in arrays.related(range(len(video.relations_table.start)), arrays.frames(sampling)).tolist():
             yield Candidate(video.video_id, frame)
@@ -308,7 +308,7 @@ def _mask(item: MarkedObject, size: tuple[int, int], example_id: str) -> NDArray
     if not counts:
         problem = "the object has no usable mask"
     elif (mask_height, mask_width) != (height, width):
-        problem = f"its size is {[mask_height, mask_width]}, that of the frame {[height, width]}"
+        problem = f"its size is {[mask_height, mask_width]}, the frame's is {[height, width]}"
     else:
         problem = run_problems([counts], height * width)[0]
     if not problem:

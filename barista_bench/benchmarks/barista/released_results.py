@@ -29,7 +29,7 @@ from barista_bench.metrics.tuple_f1.scoring import tuple_f1
 
 PROVIDER_ERROR = "provider_error: "
 CRITERIA: Mapping[str, tuple[str, ...]] = {"referring": ("correctness",), "temporal_vqa": ("accuracy", "completeness")}
-"""What the release has a judge score, by task, in its order."""
+"""The criteria that a judge scores in the release, by task, in its order."""
 
 
 @dataclass(frozen=True, slots=True)

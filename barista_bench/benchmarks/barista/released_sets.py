@@ -230,7 +230,7 @@ _CODE_DEFAULTS: dict[str, dict[str, object]] = {
 }
 """Values by task where a configuration leaves a parameter out: the code's defaults, not the published ones."""
 _NULL_VALUES: dict[str, object] = {"fraction": 1.0, "min_area": 0.0, "draw_seed": None}
-"""The value that the release's null stands for, by field."""
+"""The meaning of the release's null, by field."""
 
 
 def released_sampling(

@@ -18,7 +18,7 @@ from barista_bench.files.reading import packaged_data
 SHA256 = msgspec.convert(packaged_data(PROMPT_PACKAGE, "released_hashes.yaml"), dict[str, str])
 """SHA-256 of the release's texts as UTF-8, by their field in a prompt file."""
 BASE_LENGTHS = {"relations": 635, "writer": 2940}
-"""Characters of a system text that have a known hash, where those after them have none."""
+"""Length of the beginning of a system text that has a known hash; the rest has none."""
 
 
 def released_differences(prompt_set: PromptSet) -> list[str]:

@@ -136,7 +136,7 @@ class TemporalVQA(TextTask[TemporalSampling]):
         return clip_span(video, candidate.item, sampling) if sampling.pairs is None else (0, video.frame_count)
 
     def candidates(self, video: VideoGraph, sampling: TemporalSampling) -> Iterator[Candidate | SkippedExample]:
-        """Return a clip's categories of changes, or the pairs written about it.
+        """Yield a clip's categories of changes, or the pairs written about it.
 
         `item` is the clip's first frame, or the line of the file; `numbers` is the place among the clip's pairs.
         """
@@ -153,7 +153,7 @@ class TemporalVQA(TextTask[TemporalSampling]):
     def select(
         self, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: TemporalSampling
     ) -> Iterator[Candidate]:
-        """Return the sampled candidates of each category, by clip and category; written pairs are already sampled."""
+        """Yield the sampled candidates of each category, by clip and category; written pairs are already sampled."""
         if sampling.pairs is not None:
             yield from candidates
             return
@@ -264,12 +264,12 @@ def answers_by_question(examples: Sequence[Example]) -> dict[str, str]:
 def _written_pairs(
     video: VideoGraph, sampling: TemporalSampling, clips: Sequence[ClipPairs]
 ) -> Iterator[Candidate | SkippedExample]:
-    """Return the pairs of a file, in its order, whose clips lie entirely in the sampled frame range."""
+    """Yield the pairs of a file, in its order, whose clips lie entirely in the sampled frame range."""
     low, high = sampling.frame_range or (0, video.frame_count)
     for line, clip in enumerate(clips):
         frames, where = _frames_in_video(video, clip), f"clip {clip['clip_index']}"
         if not frames:
-            yield SkippedExample(FrameRef(video.video_id, 0), "none of its frames is in the video", where)
+            yield SkippedExample(FrameRef(video.video_id, 0), "its frames are not in the video", where)
         elif low <= min(frames) and max(frames) < high:
             first = FrameRef(video.video_id, _select_frames(frames, sampling.max_frames)[0])
             for number, pair in enumerate(clip["qa_pairs"]):

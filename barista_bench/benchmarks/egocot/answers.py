@@ -18,7 +18,7 @@ from barista_bench.benchmarks.parsing import MAX_ANSWER, is_text
 from barista_bench.core.example import read_scores
 
 MAX_REASONING = 50_000
-"""Characters of a rationale that are kept."""
+"""Limit of characters of a rationale."""
 
 _HEADING = re.compile(r"(?:\A|\n)[\s#*_]{0,8}(?:final )?answer[\s:*_]{0,4}\Z", re.IGNORECASE)
 _LABEL = re.compile(r"\A[\s*_#]{0,8}(?:step[- ]by[- ]step )?reasoning[\s*_]{0,4}:[\s*_]{0,4}", re.IGNORECASE)

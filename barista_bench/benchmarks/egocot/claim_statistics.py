@@ -35,10 +35,10 @@ FRACTIONS: Mapping[str, tuple[str, str]] = {
     "claim_recall": ("said", "to_say"),
     "verified_scr": ("right_contradicted", "right"),
 }
-"""Figure -> what is divided by what."""
+"""Score -> numerator and denominator."""
 CLAIM_FIGURES = tuple(name for name in FRACTIONS if name not in ("accuracy", "coverage", "reasoned"))
 SAMPLE_SCORES = {"accuracy": "right", "lexical_f1": "lexical_f1", **{name: name for name in ("claims", *VERDICTS)}}
-"""Score of one sample -> what it adds."""
+"""Score of one sample -> its contribution."""
 _COUNTS = tuple(dict.fromkeys(name for pair in FRACTIONS.values() for name in pair))
 _TABLES: Mapping[str, Sequence[str]] = {
     "per_group": tuple(GROUPS),

@@ -239,7 +239,7 @@ def _piece_before(pieces: Sequence[Piece], index: int, kinds: tuple[str, ...]) -
 
 
 def _names_after(pieces: Sequence[Piece], index: int, is_contact: bool) -> Iterator[Piece]:
-    """Return the names after a relation: the next name, and a name joined by `and`; not beyond the next relation.
+    """Yield the names after a relation: the next name, and a name joined by `and`; not beyond the next relation.
 
     `is_contact`: the relation is a contact of a hand, whose object may have an unknown name.
     """
@@ -260,7 +260,7 @@ def _names_after(pieces: Sequence[Piece], index: int, is_contact: bool) -> Itera
 
 
 def _name_after_and(pieces: Sequence[Piece], position: int) -> Iterator[Piece]:
-    """Return the name that `and` joins to the name at `position`, unless it begins a new clause."""
+    """Yield the name that `and` joins to the name at `position`, unless it begins a new clause."""
     joined = [piece for piece in pieces[position + 1 : position + 6] if piece.kind != "article"]
     if len(joined) < 2 or joined[0].words != ("and",) or joined[1].kind != "name" or _is_hand(joined[1].names):
         return

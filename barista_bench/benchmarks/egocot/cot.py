@@ -110,7 +110,7 @@ class Cot(ChoiceTask, ReleaseTask[CotSampling]):
     evidence_type = ItemEvidence
 
     def examples(self, release: Release, sampling: CotSampling) -> Iterator[Example | SkippedExample]:
-        """Return examples by video, then by qid. Raises DataError if the release is not EgoCoT-Bench's."""
+        """Yield examples by video, then by qid. Raises DataError if the release is not EgoCoT-Bench's."""
         if not isinstance(release, EgocotRelease):
             raise DataError(
                 f"{release.root}: is not a release of EgoCoT-Bench. Remedy: open it with egocot.open_release"

@@ -25,11 +25,11 @@ Names: TypeAlias = "frozenset[str]"
 BARISTA_RELATIONS: Names = frozenset(
     {"under", "on", "inside", "attached to", "part of", "pulls", "pushes", "presses", "holds", "touches", "turns"}
 )
-"""What is annotated there on every frame (`contains` is `inside` the other way round)."""
+"""Relations that BARISTA annotates on every frame (`contains` is the inverse of `inside`)."""
 Times: TypeAlias = "tuple[float, float]"
 """Start and end in seconds, both included."""
 Vocabulary: TypeAlias = "Mapping[tuple[str, ...], Names]"
-"""Stemmed words -> what they may name."""
+"""Stemmed words -> their possible names."""
 
 Terms: TypeAlias = "Mapping[tuple[str, ...], tuple[PieceKind, str]]"
 """Stemmed words -> a state, an action or a word of cause or order, by its canonical name."""
@@ -39,7 +39,7 @@ TOLERANCE = 0.5
 
 
 _BOX_STEP = 0.25
-"""Seconds between the moments of which a scene graph's boxes are kept."""
+"""Seconds between the moments whose boxes are taken from a scene graph."""
 
 
 class EvidenceFact(NamedTuple):
@@ -245,7 +245,7 @@ def _terms(facts: Iterable[EvidenceFact]) -> Iterator[tuple[tuple[str, ...], tup
 
 
 def _forms(action: str) -> Iterator[tuple[str, ...]]:
-    """Return the forms of an action: `open the drawer`, `opening the drawer`, and both without the article."""
+    """Yield the forms of an action: `open the drawer`, `opening the drawer`, and both without the article."""
     verb, *rest = action.split()
     bare = [word for word in rest if word not in lexicon.ARTICLES]
     for form in (verb, f"{verb}ing", f"{verb.removesuffix('e')}ing"):

@@ -157,7 +157,7 @@ class _Checker:
         return ("contradicted", "there is no such relation") if self._is_absent(claim) else _UNKNOWN
 
     def _facts_then(self, claim: Claim) -> list[EvidenceFact]:
-        """Yield facts that may hold at the claim's times."""
+        """Return facts that may hold at the claim's times."""
         return [fact for fact in self.evidence.facts if fact.holds_at(claim.times)]
 
     def _clashing_fact(self, claim: Claim) -> EvidenceFact | None:

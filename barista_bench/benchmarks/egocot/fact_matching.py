@@ -11,7 +11,7 @@ from barista_bench.benchmarks.egocot.lexicon import Region
 from barista_bench.scene_graph.video_graph import UNNAMED
 
 ROUNDING = 0.05
-"""Seconds that rounding to one decimal costs: as near as that is the very moment."""
+"""Rounding error in seconds of one decimal: closer times are the same moment."""
 
 
 def is_named(claimed: Names, name: str) -> bool:

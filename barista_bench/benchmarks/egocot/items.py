@@ -77,7 +77,7 @@ def group_called(name: str) -> str | None:
 
 Split: TypeAlias = Literal["dev", "test"]
 GraphPredicate: TypeAlias = Literal["touches", "apart from", "is", "does", "causes", "precedes"]
-"""What a fact of `evidence.graph` says: a contact or that there is none, a state, an action, a cause, an order."""
+"""Kinds of facts in `evidence.graph`: a contact or its absence, a state, an action, a cause, an order."""
 
 
 class TargetObject(TypedFields):

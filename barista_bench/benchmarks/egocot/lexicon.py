@@ -80,7 +80,7 @@ def _inflections(words: str) -> tuple[str, ...]:
 SYMMETRIC = frozenset({"near", "far from", "attached to", "detached from"})
 """Relations that hold in both directions."""
 CONTACTS = frozenset({"holds", "touches", "presses", "pushes", "pulls", "turns", "opens", "closes", "manipulates"})
-"""What a hand does to what it touches: a claim of such a thing is one about the hand."""
+"""Actions of a hand on a touched thing: a claim of such an action is about the hand."""
 HOLDING = "holds"
 RELEASING = "releases"
 """A moment, not a state: it may happen at the very end of the holding."""
@@ -93,10 +93,10 @@ ENTAILS = MappingProxyType(
         "attached to": frozenset({"near"}),
     }
 )
-"""What is true wherever a relation is. `holds`: whoever holds a thing touches it."""
+"""Consequences of a relation. `holds`: a hand that holds a thing touches it."""
 APART = "apart from"
 EXCLUDED = MappingProxyType({name: f"not {name}" for name in ("touches", APART, "is", "does", "causes")})
-"""What a graph excludes, by what it would be if it were so."""
+"""Facts that a graph excludes, by their form as facts."""
 _NO_CONTACT = tuple((name, apart) for name in CONTACTS for apart in (APART, EXCLUDED["touches"]))
 OPPOSITES = frozenset(
     pair
@@ -140,7 +140,7 @@ def _regions() -> dict[tuple[str, ...], Region]:
 
 
 REGIONS: MappingProxyType[tuple[str, ...], Region] = MappingProxyType(_regions())
-"""Only wordings that can mean nothing but a part of the frame: `right` alone is a hand, a direction or an approval."""
+"""Only words that must mean a part of the frame: `right` by itself can be a hand, a direction or an approval."""
 VIEWS = frozenset(_FILE.views) | {"egocentric", "camera", "operator"}
 """`the left side of ...` is a part of the frame before these, else of a thing."""
 
@@ -154,7 +154,7 @@ HAND_NAMES: MappingProxyType[tuple[str, ...], tuple[str, ...]] = MappingProxyTyp
         **{stems(words): ("hand",) for words in _FILE.people},
     }
 )
-"""`hand` is a hand of either side: so are people, who do what they do with their hands."""
+"""`hand` is a hand of either side; people count as `hand`, since they act with their hands."""
 SIDED_HANDS = ("left hand", "right hand")
 
 SYNONYMS = tuple(tuple(map(stems, group)) for group in _FILE.synonyms)
@@ -174,7 +174,7 @@ ORDER = re.compile(
     r"|(?:at|in|by|towards?) the (?:very )?end)\b",
     re.IGNORECASE,
 )
-"""Words that take what is said to another time than that which was given; putting in or on ends at another one."""
+"""Words that move a statement to another time than the given one; putting in or on ends at another time."""
 SAME_TIME = re.compile(
     r"\b(?:at|in) (?:this|that|the(?: very)? (?:same|given|asked|specified|stated|queried)) "
     r"(?:very |exact |precise )?(?:moment|time|instant|point|timestamp)\b",
@@ -182,7 +182,7 @@ SAME_TIME = re.compile(
 )
 """Words that mean the time last given, or the moment that is asked about."""
 CLOCKS = "clock|timer|countdown|stopwatch|microwave|oven|watch|display|thermometer|phone"
-"""Things that show times which are none of the video's."""
+"""Things that show times other than the video's."""
 
 
 def canonical_predicate(text: str) -> Predicate:
@@ -206,4 +206,4 @@ GRAPH_WORDS: MappingProxyType[str, tuple[tuple[PieceKind, str], ...]] = MappingP
         APART: (("predicate", "apart from"), ("predicate", "away from"), ("predicate", "clear of")),
     }
 )
-"""Words that say such facts; they are looked for only where the evidence has some, since others use them loosely."""
+"""Words of such facts, searched only if the evidence has some, since other texts use these words loosely."""

@@ -17,9 +17,9 @@ from barista_bench.benchmarks.lexical import stem
 MAX_TEXT = 100_000
 """Characters of a text that are read."""
 MAX_TIMES = 50
-"""Times of one clause that what it says is held against."""
+"""Limit of times of one clause for checking its claims."""
 _MAX_WORDS = 8
-"""Words of a name or relation at the most."""
+"""Limit of words of a name or relation."""
 
 _SENTENCE = re.compile(r"(?<=[.!?])[\s'\"”’)\]]+|\n+")
 # Runs of blanks are tried only from their start: trying each of their characters would take quadratic time.
@@ -36,7 +36,7 @@ _TIME = re.compile(
 )
 _RANGE = re.compile(r"\s*(?:[–—-]|to|until|and)\s*", re.IGNORECASE)
 _CONTEXT = 60
-"""Characters before a time that tell what it is."""
+"""Characters before a time that determine its kind."""
 _ABOUT = r"""(?:\s*(?:\b(?:about|around|approximately|roughly|exactly|precisely|nearly|almost|the)\b|~))*[\s*_'"`]*\Z"""
 _AT = re.compile(
     r"(?:\b(?:at|by|around|near|to|until|till|from|between|since|time|timestamp|moment)\b|[@=:~]|\A[^\w(]*)" + _ABOUT,
@@ -105,7 +105,7 @@ class Clause:
 def clauses(
     text: str, vocabulary: Vocabulary, moment: tuple[Times, ...] = (), terms: Terms = NO_TERMS
 ) -> Iterator[Clause]:
-    """Return the clauses of an untrusted text of any length, with all known vocabulary, terms and lexicon entries.
+    """Yield the clauses of an untrusted text of any length, with all known vocabulary, terms and lexicon entries.
 
     `moment` is the meaning of `at this moment` if no time is given before.
     """
@@ -138,7 +138,7 @@ def _loose_start(text: str, start: int, end: int, dated: list[int], pieces: Sequ
 
 
 def _dated_times(text: str, start: int, end: int) -> Iterator[tuple[Times, int, int]]:
-    """Return moments and ranges of time with their offsets, in seconds; a moment is a range from itself to itself.
+    """Yield moments and ranges of time with their offsets, in seconds; a moment is a range from itself to itself.
 
     Durations, bounds (`after 3 s`) and times of other clocks do not count.
     """
@@ -267,9 +267,9 @@ def _lexicon_piece(words: tuple[str, ...], vocabulary: Vocabulary, previous: str
 
 
 NOUN_MARKS = lexicon.ARTICLES - {"this", "that"}
-"""What follows these is not a verb (`the press`); `that holds` may be one."""
+"""The next word is not a verb (`the press`); after `that` it may be (`that holds`)."""
 ANY: Names = frozenset({"*"})
-"""A word that may stand for any object."""
+"""A word that may mean any object."""
 HANDS_LAST = frozenset(words[-1] for words in lexicon.HAND_NAMES)
 """Last words of hands: a word after these that may be a verb or a name (`handles`) is a verb."""
 

@@ -19,7 +19,7 @@ from barista_bench.benchmarks.egocot.lexicon import CONTACTS, SIDED_HANDS
 from barista_bench.benchmarks.egocot.phrases import clauses
 
 _NAME_WORDS = 3
-"""Words of a choice that is a name by itself."""
+"""Limit of words of a choice that is only a name."""
 
 
 def question_evidence(
@@ -74,7 +74,7 @@ def _plainest_name(names: Names) -> str:
 
 
 def _answer_facts(question: str, choice: str, base: EvidenceBase) -> tuple[EvidenceFact, ...]:
-    """Yield the relation of the question and its right answer, dated by the question or by the evidence."""
+    """Return the relation of the question and its right answer, dated by the question or by the evidence."""
     question_clauses = list(clauses(question, base.vocabulary))
     contacts = (
         (piece.predicate.name, piece.start)

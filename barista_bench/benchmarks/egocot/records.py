@@ -186,7 +186,9 @@ class RecordReader:
         answer = record.answer
         if answer is not None and answer not in record.choices:
             letters = ", ".join(sorted(record.choices))
-            raise RecordError("answer", f"{kind_of(answer)} is none of the choices", f"give one of {letters}, or null")
+            raise RecordError(
+                "answer", f"{kind_of(answer)} is not one of the choices", f"give one of {letters}, or null"
+            )
         split: Split | None = self.split if record.split is UNSET else record.split
         if split == "dev" and answer is None:
             raise RecordError("answer", "is missing in the split dev", "give it, or say split test")

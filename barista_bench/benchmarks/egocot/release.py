@@ -103,7 +103,7 @@ def _manifest_entry(placed: PlacedRecord) -> ManifestEntry:
     entry = typed(content, ManifestEntry, "docs/egocot.md shows the format")
     checked_media_id(entry.media_id, "media_id")
     if entry.uid is None and entry.url is None:
-        raise RecordError("", "both uid and url are missing", "give one of them")
+        raise RecordError("", "both uid and url are missing", "give uid or url")
     if entry.start is not None and entry.end is not None and entry.end <= entry.start:
         raise RecordError("end", "end is not after start", "correct them")
     return entry
@@ -157,7 +157,7 @@ def open_release(root: Path, videos: Path | None = None) -> EgocotRelease:
         for placed, item in read_each(_records(path, log), reader.read, log, "the question is left out"):
             keep_first(items, item.qid, item, log, f"{placed.key}.qid")
         for name, count in sorted(reader.unknown.items()):
-            log.warning(name, f"stands in {count} records and is not read", "leave it out, or tell us what it is")
+            log.warning(name, f"stands in {count} records and is ignored", "remove it, or report it to us")
     problems = tuple(problem for log in logs.values() for problem in log)
     if not items:
         raise no_records_error(root, "EgoCoT-Bench question", problems)
@@ -166,7 +166,7 @@ def open_release(root: Path, videos: Path | None = None) -> EgocotRelease:
 
 
 def _records(path: Path, log: ProblemLog) -> Iterator[PlacedRecord]:
-    """Return the records of a file; for JSON that is not a list, its only list, or the object as one record."""
+    """Yield the records of a file; for JSON that is not a list, its only list, or the object as one record."""
     for placed in read_values(path, log):
         value = placed.value
         lists = []

@@ -29,7 +29,7 @@ from barista_bench.files.text_out import printable
 from barista_bench.files.writing import write_whole
 
 PREFIX = "egocot:"
-"""What stands before the qid in the ids of examples."""
+"""The prefix of the qid in the ids of examples."""
 
 
 class SubmissionLine(BaseModel):
@@ -64,7 +64,7 @@ def submission_lines(samples: Iterable[Scored]) -> list[SubmissionLine]:
         answer = CotAnswer.read(sample.prediction.value) if sample.prediction else CotAnswer("", "")
         if answer.answer and answer.answer not in CotInputs.of(example).texts:
             choice = repr(answer.answer)
-            raise DataError(f"{example.example_id}: {choice} is none of its choices. Remedy: score the run again")
+            raise DataError(f"{example.example_id}: {choice} is not one of its choices. Remedy: score the run again")
         lines[qid] = SubmissionLine(qid=qid, predicted_answer=answer.answer, reasoning=answer.reasoning)
     return [lines[qid] for qid in sorted(lines)]
 
@@ -91,7 +91,7 @@ def check_questions(lines: Sequence[SubmissionLine], qids: Container[str]) -> No
         if line.qid not in qids:
             raise DataError(f"submission: {line.qid!r} is not a question of this split. Remedy: leave it out")
         if line.qid in seen_qids:
-            raise DataError(f"submission: {line.qid!r} stands twice. Remedy: keep one")
+            raise DataError(f"submission: {line.qid!r} appears twice. Remedy: keep one")
         seen_qids.add(line.qid)
 
 

@@ -57,7 +57,7 @@ class ActivityMatcher(NameMatcher):
     """Matches names to activities. `synonyms`: also accept synonyms of verb and noun, by the words of the domain."""
 
     def means(self, names: Sequence[str], reference: NamedActivity) -> list[bool]:
-        """Return True for each name that means the right activity. Raises ConfigError without the encoder."""
+        """Return, for each name, True if it means the right activity. Raises ConfigError without the encoder."""
         classes = [reference.activity, *(name for name in reference.classes if name != reference.activity)]
         similarities = self.similarities(names, [[name] for name in classes])
         is_right = ((similarities[:, 0] >= self.threshold) & (similarities[:, 0] >= similarities.max(axis=1))).tolist()
@@ -86,7 +86,7 @@ class NamedActivityTask(GraphTask[SamplingT]):
     target_type = NamedActivity
     layers = ("activities",)
     guesses: ClassVar[Mapping[str, int]]
-    """Figure to how many of the first guesses it looks at: the fraction of samples in which one of them is right."""
+    """Score -> the number of first guesses that count: the fraction of samples with a right guess among them."""
 
     @cached_property
     def matcher(self) -> ActivityMatcher:
@@ -138,7 +138,7 @@ class NamedActivityTask(GraphTask[SamplingT]):
         )
 
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
-        """Return which words of the first guess are wrong, verb, object or both, if no guess is right."""
+        """Yield which words of the first guess are wrong, verb, object or both, if no guess is right."""
         reference, names = NamedActivity.of(example), _answered_names(prediction)
         if not any(self.matcher.means(names, reference)):
             answered, true, objects = name_words(names[0]), name_words(reference.activity), evidence_objects(example)

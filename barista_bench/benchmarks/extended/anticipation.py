@@ -93,7 +93,7 @@ class Anticipation(NamedActivityTask[AnticipationSampling]):
     evidence_type = AnticipationEvidence
 
     def candidates(self, video: VideoGraph, sampling: AnticipationSampling) -> Iterator[Candidate | SkippedExample]:
-        """Return activities in the order of the file, each at every horizon."""
+        """Yield activities in the order of the file, each at every horizon."""
         yield from unnamed_activities(video)
         first, stop = sampling.frame_range or (0, video.frame_count)
         segments = named_activities(video)

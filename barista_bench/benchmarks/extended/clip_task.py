@@ -38,7 +38,7 @@ class ClipTask(GraphTask[ClipSamplingT]):
         return clip_span(video, candidate.frame, sampling)
 
     def candidates(self, video: VideoGraph, sampling: ClipSamplingT) -> Iterator[Candidate | SkippedExample]:
-        """Return clips in their order; clips without an example are counted."""
+        """Yield clips in their order; clips without an example are counted."""
         index = FrameArrays(video)
         for keyframes in clips(video, sampling):
             try:

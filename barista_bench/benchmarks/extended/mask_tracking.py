@@ -109,7 +109,7 @@ class TrackingEvidence(Evidence):
 
 
 ObjectFrame = tuple[int, int]
-"""An object's number, and a frame among those shown."""
+"""An object's number, and a shown frame."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,7 +109,7 @@ class StepSegmentation(GraphTask[StepSampling]):
     primary_note = "F1 of steps over all clips; right when name and time agree, with an overlap of half or more."
     sampling = StepSampling(limit=300, seed=42, frames=32)
     prompt_package = "barista_bench.benchmarks.extended"
-    row_note = "frames of a clip, and which step of the procedure goes on when"
+    row_note = "frames of a clip, and the steps of the procedure with their times"
     answer_note = "JSON: steps with their start and end"
 
     inputs_type = StepInputs
@@ -124,7 +124,7 @@ class StepSegmentation(GraphTask[StepSampling]):
         return tuple(dict.fromkeys(("step", name) for step in steps if (name := _clean_name(step.name))))
 
     def candidates(self, video: VideoGraph, sampling: StepSampling) -> Iterator[Candidate | SkippedExample]:
-        """Return clips in order that have steps, all named and without overlap."""
+        """Yield clips in order that have steps, all named and without overlap."""
         low, high = sampling.frame_range or (0, video.frame_count)
         for clip in _clips(video, sampling):
             if low <= clip.start and clip.stop <= high:

@@ -117,7 +117,7 @@ class HandyvqaTask(ReleaseTask[EvenSampling]):
     evidence_type = RecordEvidence
 
     def examples(self, release: Release, sampling: EvenSampling) -> Iterator[Example | SkippedExample]:
-        """Return one example per record, by id.
+        """Yield one example per record, by id.
 
         Clips are examined in the order of videos, so that each is opened once.
         """

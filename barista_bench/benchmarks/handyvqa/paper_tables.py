@@ -31,7 +31,7 @@ from barista_bench.tables import Ranged, Table, Value, chart, words
 
 SINGLE = tuple(name for name in MCQ_CATEGORIES if name != "objects")
 RangedFigures = dict[str, Ranged | float]
-"""Figures by name; a number alone where there is only one resampling unit."""
+"""Scores by name; a plain number if there is only one resampling unit."""
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ _CHOICE_TABLES = (
         "Only the answer format that was asked for counts, all else is wrong; of the objects, F1 of the set.",
     ),
 )
-"""(title, figures of one right option, of Objects, of the fraction answered, and what Objects are measured by, note)"""
+"""(title, scores of one right option, of Objects, of the fraction answered, the measure of Objects, note)"""
 
 
 def _rows(tasks: Iterable[ScoredTask]) -> list[_TableRow]:

@@ -50,7 +50,7 @@ from barista_bench.media.video.frame_folder import check_size
 from barista_bench.scene_graph import Problem, Rle, encode_mask
 
 MAX_OUTPUT = 2**20
-"""Characters of an output that are kept."""
+"""Limit of characters of an output."""
 MAX_PNG_BYTES = 64 * 2**20
 _FRAME = re.compile(r"[0-9]{1,12}")
 

@@ -42,7 +42,7 @@ RVOS_CATEGORIES = ("rvos_objects", "rvos_parts")
 CATEGORIES = MCQ_CATEGORIES + RVOS_CATEGORIES
 
 MAX_OPTIONS = 1000
-"""The benchmark has 5 to 11. Answers can name the first 26 alone, by their letters."""
+"""The benchmark has 5 to 11. Answers can name only the first 26, by their letters."""
 MAX_ITEMS = 200_000
 """Records of one category; the benchmark has 2,000."""
 MAX_ANNOTATED = 1000
@@ -321,7 +321,7 @@ def _checked_question(record: RecordInFile[ItemRecord], log: ProblemLog) -> Hand
 
 
 def _odd_texts(content: ItemRecord, has_masks: bool) -> Iterator[tuple[str, str, str]]:
-    """Return key, oddity and remedy. Raises RecordError."""
+    """Yield key, oddity and remedy. Raises RecordError."""
     texts = [option.strip().casefold() for option in content.options]
     pairs = [("question", (content.question or "").strip()), *((f"options[{i}]", text) for i, text in enumerate(texts))]
     blank_keys = [key for key, text in pairs if not text]
@@ -336,7 +336,7 @@ def _odd_texts(content: ItemRecord, has_masks: bool) -> Iterator[tuple[str, str,
 
 
 def _odd_indices(content: ItemRecord, category: str, has_masks: bool) -> Iterator[tuple[str, str, str]]:
-    """Return key, oddity of the right options, and remedy: options of masks must be right, others may be odd."""
+    """Yield key, oddity of the right options, and remedy: options of masks must be right, others may be odd."""
     faults: list[tuple[str, str]] = []
     indices, count = content.correct_idx, len(content.options)
     out_of_range = [index for index in indices if not 0 <= index < count]
@@ -344,7 +344,7 @@ def _odd_indices(content: ItemRecord, category: str, has_masks: bool) -> Iterato
     if not indices:
         faults.append(("names no option", "name the right one"))
     if out_of_range:
-        faults.append((f"{out_of_range[0]} is none of the {count} options", "count from 0"))
+        faults.append((f"{out_of_range[0]} is not one of the {count} options", "count from 0"))
     if distinct > 1 and category not in MULTIPLE:
         consequence = "" if has_masks else ": the first counts"
         faults.append((f"{distinct} options are right, but {category} asks for one{consequence}", "name one"))

@@ -63,7 +63,7 @@ from barista_bench.scene_graph.release import PixelCount
 MAX_CLIP = 2**16
 """Frames of a clip."""
 PRIOR_EXAMPLES = 200
-"""Examples that the prior is made from, evenly spread: it is asked anew for every example."""
+"""Limit of examples for the prior, evenly spaced: it is computed again for every example."""
 
 
 class SegmentationInputs(Inputs):
@@ -204,7 +204,7 @@ class SegmentationTask(HandyvqaTask):
         )
 
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
-        """Return a failure for each annotated frame that is not found."""
+        """Yield a failure for each annotated frame that is not found."""
         for _, score, has_mask in scored_frames(example, prediction):
             if score.j <= FOUND_J:
                 wrong: FailureKind = "loose_mask" if score.j > 0 else "hallucinated"

@@ -36,7 +36,7 @@ MATCH_IOU = 0.5
 SMALL, LARGE = 32**2, 96**2
 """COCO's bounds of small, medium and large objects, in square pixels."""
 LARGEST_SINGLE = 3e38
-"""Pixels; beyond it a coordinate has no single precision, in which mean average precision is computed."""
+"""Pixels; a larger coordinate is not exact in single precision, which mean average precision uses."""
 
 
 class FrameSize(Inputs):

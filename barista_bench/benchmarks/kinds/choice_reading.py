@@ -39,18 +39,18 @@ from barista_bench.benchmarks.kinds.choice_words import (
 from barista_bench.benchmarks.parsing import json_objects, unfenced
 
 _WINDOW = 20_000
-"""Characters at the end of an answer in which a choice is looked for."""
+"""Limit of characters at the end of an answer that are searched for a choice."""
 _OBJECTS = 20
-"""JSON objects at the end of an answer in which a choice is looked for."""
+"""Limit of JSON objects at the end of an answer that are searched for a choice."""
 _SHORT = 60
-"""Tokens of an answer in which a mention is enough."""
+"""Limit of tokens of an answer where a mention is enough."""
 
 _ENDS = CLOSE | STOPS | LINKS | frozenset("<,|\\(")
 """Marks after a choice's text."""
 _MODALS = frozenset(("would", "should", "must", "could", "seems", "appears", "looks"))
 _ARTICLE = re.compile(r"(?:an?|the|der|die|das|eine?|le|la|les|une?|el|los|las|una|os?|il)\s+")
 _LATIN: Final = str.maketrans("АВЕКМНОРСТХΑΒΕΗΙΚΜΝΟΡΤΧΥΖ", "ABEKMHOPCTXABEHIKMNOPTXYZ")
-"""Capitals of other alphabets that look like those of the labels."""
+"""Capitals of other alphabets that look like the labels' capitals."""
 _THOUGHT_END = re.compile(r"</(?:think|thinking|thoughts?|reasoning)>|\[/THINK\]", re.IGNORECASE)
 _CLOSING = re.compile(r"[\s*_.)\]}\"'`$\\]{0,16}(?:</\w{1,20}>|<\|end_of_box\|>|\[/\w{1,20}\])?[\s.$)\]\\]{0,4}")
 

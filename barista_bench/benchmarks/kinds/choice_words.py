@@ -25,7 +25,7 @@ _PATTERN = rf"(?P<word>{_WORD})|(?P<sign>{'|'.join(_SIGNS)})|(?P<number>\d+)|(?P
 _TOKENS = re.compile(_PATTERN)
 
 MARKS = frozenset("*_\"'`()[]{}<>$#|\\~/")
-"""Marks around a choice, which say nothing."""
+"""Marks around a choice, which have no meaning."""
 OPEN, CLOSE = frozenset("([{<\"'`*$"), frozenset(")]}>\"'`*$")
 STOPS = frozenset(".;!?")
 LINKS = frozenset(":=-–—→")
@@ -47,7 +47,7 @@ class Token(NamedTuple):
 
 
 NOTHING: Final = Token("", 0, 0, "line", "")
-"""What comes before and after a text."""
+"""The stance before and after a text."""
 
 
 class Stance(IntEnum):

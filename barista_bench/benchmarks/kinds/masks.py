@@ -32,7 +32,7 @@ Size = tuple[int, int]
 """(height, width) in pixels, as in COCO's run lengths."""
 
 MAX_PIXELS = 2**28
-"""Pixels of a mask at the most: the largest frame that a release may have."""
+"""Limit of pixels of a mask: the largest frame of a release."""
 MAX_COUNTS = 2**20
 """Characters of one mask in an answer: outlines of 1080p take some thousands."""
 FOUND_J = 0.5

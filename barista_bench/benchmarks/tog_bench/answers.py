@@ -187,7 +187,7 @@ class _Reader:
                 owner.boxes.append(AnsweredBox(round(time, 3), list(box)))
 
     def _timed_boxes(self, value: object, depth: int = 0) -> Iterator[tuple[float | None, object]]:
-        """Return (seconds, box value) for all parts of an entry; None without a time."""
+        """Yield (seconds, box value) for all parts of an entry; None without a time."""
         if depth > MAX_NESTED or not isinstance(value, list | Mapping):
             yield None, value
         elif isinstance(value, list):

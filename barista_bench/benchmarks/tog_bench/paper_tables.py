@@ -23,7 +23,7 @@ SWEEP = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 CATEGORIES = 40
 """Bars of the distribution of categories (the paper's main figure has as many)."""
 KEY_OBJECTS = 12
-"""Key objects of a scene, at the most (table 7 has as many)."""
+"""Limit of key objects per scene, as in table 7."""
 
 PublishedFigures: TypeAlias = Mapping[str, Any]
 """The published statistics of one run: figures, and tables by group."""

@@ -107,7 +107,7 @@ class TaskRecord(Record, frozen=True):
 
 
 class VideoRecord(Record, frozen=True):
-    """The video for boxes and times.
+    """The annotated video, to which boxes and times refer.
 
     Args:
         id: the file's name below the media folder; `.mp4` is added to a name without a suffix, and a folder of frames
@@ -128,7 +128,7 @@ class VideoRecord(Record, frozen=True):
 
 
 class AnnotationFile(Record, frozen=True):
-    """One complete file."""
+    """An annotation file."""
 
     format: Literal["tog_bench"]
     version: Literal[1]
@@ -171,7 +171,7 @@ def checked_videos(videos: Iterable[VideoRecord], log: ProblemLog) -> dict[str, 
         if not valid_video_id(video.id):
             log.error(f"videos[{index}].id", f"{video.id!r:.80} is not a file name", "give the name without folders")
         elif video.id in by_id and by_id[video.id] != video:
-            log.error(f"videos[{index}]", f"{video.id!r:.80} stands here again, otherwise", "keep one record a video")
+            log.error(f"videos[{index}]", f"{video.id!r:.80} appears again, but differs", "keep one record a video")
         else:
             by_id[video.id] = video
     return by_id
@@ -209,7 +209,7 @@ def _checked_object(item: ObjectRecord, key: str, video: VideoRecord, log: Probl
         raise RecordError(key, f"has a time of {last:g} s, and the video lasts {duration}", "check the unit of times")
     count = sum(not any(start - 0.5 <= box.time <= end + 0.5 for start, end in item.intervals) for box in boxes)
     if count:
-        log.warning(f"{key}.boxes", f"{count} lie in none of the intervals; they count all the same", "check times")
+        log.warning(f"{key}.boxes", f"{count} lie outside all intervals, but count", "check times")
     return msgspec.structs.replace(item, boxes=boxes)
 
 

@@ -109,7 +109,7 @@ DURATION_BIN, LONGEST_BIN = 30, 210
 """Seconds: the paper's figure 5 has bins of 30 s up to 210 s."""
 T_IOU, V_IOU = MEASURES.index("m_tIoU"), MEASURES.index("m_vIoU")
 TASK_SCORES = ("T-Acc", "O-Acc", *(f"{level}-{name}" for level in ("T", "ST") for name in MEASURES))
-"""Figures that one task has by itself."""
+"""Scores of a single task."""
 
 
 @dataclass(frozen=True, slots=True)

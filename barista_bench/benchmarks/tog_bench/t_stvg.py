@@ -121,7 +121,7 @@ class TSTVG(BaselineAnswers):
         )
 
     def examples(self, release: Release, sampling: TogSampling) -> Iterator[Example | SkippedExample]:
-        """Return one example per task, by video and then in the order of the files."""
+        """Yield one example per task, by video and then in the order of the files."""
         assert isinstance(release, TogRelease)
         for video_id, tasks in groupby(release.tasks, key=lambda filed: filed.task.video):
             if sampling.videos is not None and video_id not in sampling.videos:
@@ -185,7 +185,7 @@ class TSTVG(BaselineAnswers):
         return RequiredObjects(objects) if objects else None
 
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
-        """Return failures by the score's assignment: names, then time (tIoU) and place (vIoU) of recognised objects.
+        """Yield failures by the score's assignment: names, then time (tIoU) and place (vIoU) of recognised objects.
 
         Answered objects that match no true object are repeated or hallucinated.
         """
@@ -221,7 +221,7 @@ class TSTVG(BaselineAnswers):
             hits.append(f"{text}: answered as {assessment.names[answer_of[index]]!r}, {overlap}")
         answers = zip(assessment.names, assessment.matches, strict=True)
         return Explanation.of(
-            hits, misses, (f"{name!r} is none of the objects" for name, match in answers if match is None)
+            hits, misses, (f"{name!r} is not one of the objects" for name, match in answers if match is None)
         )
 
     def overlays(self, example: Example, prediction: Prediction | None) -> tuple[Overlay, ...]:
@@ -320,7 +320,7 @@ def _times_text(item: RequiredObject) -> str:
 
 
 def _boxes_on_frames(boxes: Iterable[tuple[float, list[float]]], times: list[float]) -> Iterator[tuple[int, Xyxy]]:
-    """Return boxes on a shown frame, with its number from 0."""
+    """Yield boxes on a shown frame, with its number from 0."""
     frames = {time: frame for frame, time in enumerate(times)}
     for time, box in boxes:
         frame = frames.get(snapped(time, times))

@@ -66,7 +66,7 @@ _KINDS: dict[str, FailureKind] = {
     "actions": "wrong_verb",
     "permutation": "wrong_order",
 }
-"""Theme to what a wrong description differs in; other themes mix several things."""
+"""Theme -> the difference of its wrong descriptions; other themes mix several differences."""
 
 
 class Matching(ReleaseTask[EvenSampling]):
@@ -108,7 +108,7 @@ class Matching(ReleaseTask[EvenSampling]):
         super().__init__(prompts or packaged_prompts(_PACKAGE, wording), options=options)
 
     def examples(self, release: Release, sampling: EvenSampling) -> Iterator[Example | SkippedExample]:
-        """Return every video of every set, by the sets' ids and then in the order of their files.
+        """Yield every video of every set, by the sets' ids and then in the order of their files.
 
         Raises DataError if the release is not ViSTa's.
         """

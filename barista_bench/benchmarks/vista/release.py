@@ -55,7 +55,7 @@ MULTILABEL = frozenset({"minecraft/foundation/multilabel"})
 COUNTED_BY = ("environment", "level", "type", "release_level", "release_type")
 MAX_SETS = 100_000
 MAX_VIDEOS = 100_000
-"""Videos of one set, at the most."""
+"""Limit of videos per set."""
 _LABEL = re.compile(r"\w[\w.\-]{0,99}")
 _LEVEL = re.compile(r"level_([1-9])")
 _MAX_TEXT = 20_000
@@ -188,13 +188,13 @@ def _set_videos(path: Path, descriptions: Mapping[str, str], set_id: str, log: P
     videos: dict[str, LabelledVideo] = {}
     entries = [entry for placed in read_values(path, log) for entry in elements(placed.value, log)]
     if len(entries) > MAX_VIDEOS:
-        log.error("", f"has {len(entries)} videos; those after {MAX_VIDEOS} are left out", _REFETCH)
+        log.error("", f"has {len(entries)} videos; videos after {MAX_VIDEOS} are left out", _REFETCH)
     read_entry = partial(_labelled_video, descriptions, set_id)
     for placed, video in read_each(entries[:MAX_VIDEOS], read_entry, log, "the video is left out"):
         first = videos.setdefault(video.video_id, video)
         if first is not video:
             is_same = set(first.labels) == set(video.labels)
-            what = f"stands in this set twice, with {'the same label' if is_same else 'different labels'}"
+            what = f"appears in this set twice, with {'the same label' if is_same else 'different labels'}"
             log.add(
                 "warning" if is_same else "error", f"{placed.key}.path", f"{what}; the first entry counts", "remove one"
             )
@@ -216,7 +216,7 @@ def _labelled_video(descriptions: Mapping[str, str], set_id: str, placed: Placed
 
 def _metadata(content: object, log: ProblemLog) -> SetMetadata:
     if content is None:
-        log.warning("metadata", "is absent: analysis knows no concepts of this set", "none is needed")
+        log.warning("metadata", "is absent: analysis has no concepts of this set", "none is needed")
         return SetMetadata()
     try:
         return typed(content, SetMetadata, strict=False)
@@ -251,7 +251,7 @@ def _read_table(root: Path) -> tuple[dict[str, list[MetadataRow]], list[Problem]
 
 
 def _differences(problem_set: ProblemSet, rows: Sequence[MetadataRow]) -> Iterator[Problem]:
-    """Return problems where the table's rows of a set differ from the set's files."""
+    """Yield problems where the table's rows of a set differ from the set's files."""
 
     def warning(what: str, remedy: str = _REFETCH) -> Problem:
         return Problem("warning", TABLE, problem_set.set_id, what, remedy)

@@ -22,7 +22,7 @@ ENVIRONMENTS = {"alfred": "virtual_home", "real_life": "real_world", "minecraft"
 """Folder of the release to the paper's name."""
 
 FIRST_LEVEL = ("foundation", "extrapyramidal")
-"""Folders of level 1: single actions, and what the real world has beyond them (tracking, interactions, doors)."""
+"""Folders of level 1: single actions, and further kinds of the real world (tracking, interactions, doors)."""
 
 TYPES = {
     "objects": "objects",

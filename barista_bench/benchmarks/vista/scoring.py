@@ -30,7 +30,7 @@ from barista_bench.metrics.sequence_matching.scoring import macro_f1, mean_with_
 
 GROUPED_BY = ("environment", "level", "type")
 LabelRow = list[float | None]
-"""A score for each label of a set, in the order of its labels; None for a label without one."""
+"""A score for each label of a set, in the order of its labels; None for a label without a score."""
 
 
 class AnsweredVideo(NamedTuple):

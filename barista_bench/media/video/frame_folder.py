@@ -159,7 +159,7 @@ def _is_frame(entry: os.DirEntry[str]) -> bool:
     if entry.name.startswith(".") or os.path.splitext(entry.name)[1].lower() not in SUFFIXES or entry.is_dir():
         return False
     if not entry.is_file():
-        raise VideoError(f"{entry.path}: not a file, or a link to none. Remedy: {_REFETCH}")
+        raise VideoError(f"{entry.path}: not a file, or a link to a missing file. Remedy: {_REFETCH}")
     return True
 
 

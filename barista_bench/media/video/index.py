@@ -48,7 +48,7 @@ _SEEKABLE = ("mov,mp4,m4a,3gp,3g2,mj2", "matroska,webm")  # FFmpeg's names; only
 _CACHE_LIMIT = 256  # an index takes about 60 KB for 2,500 frames
 
 _UNDECODABLE = f"cannot be decoded, or has more than {MAX_PIXELS // 2**20} Mpx"
-"""What a decoder says of a picture that is larger than its header told."""
+"""The decoder's message for a picture that is larger than its header declares."""
 REDOWNLOAD = "fetch the file again, or check that it is the video you meant"
 
 VIDEO_SUFFIXES = frozenset(

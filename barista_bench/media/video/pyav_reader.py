@@ -129,7 +129,7 @@ class PyavReader(FrameReader):
                     self._deliver_group(lane, *queue.get_nowait(), deliver)
 
         with ThreadPoolExecutor(_LANES) as pool:
-            list(pool.map(work, range(_LANES)))  # raises what a worker raised
+            list(pool.map(work, range(_LANES)))  # raises a worker's error
 
     def _deliver_group(self, lane: int, start: int, group: dict[int, int], deliver: Deliver) -> None:
         """Deliver the frames {pts: index} whose decoding starts at keyframe `start`."""

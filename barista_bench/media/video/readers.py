@@ -183,7 +183,7 @@ Readers: TypeAlias = OrderedDict[tuple[Stamp, str], FrameReader]
 
 
 class _Thread:
-    """Ends with its thread: only the thread's storage refers to it."""
+    """A marker that is freed when its thread ends: only the thread's storage refers to it."""
 
 
 def _close_all(readers: Readers) -> None:

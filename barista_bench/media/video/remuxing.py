@@ -93,7 +93,7 @@ def _presentation_times(source: Path) -> list[int]:
 
 
 def _pictures(path: Path) -> Iterator[tuple[bytes, int]]:
-    """Return a digest of each picture and its time in ticks, in order of display, in one pass without a seek."""
+    """Yield a digest of each picture and its time in ticks, in order of display, in one pass without a seek."""
     container, stream = open_video(str(path), probe=True)
     with container:
         for number, frame in enumerate(container.decode(stream)):

@@ -35,12 +35,12 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 CACHE_BYTES = 512 * 2**20
-"""Embeddings kept: 170,000 frames of a model with 768 dimensions."""
+"""Limit of the cache: 170,000 frames of a model with 768 dimensions."""
 _OUT_OF_MEMORY = "does not fit into memory. Remedy: use a larger GPU, a smaller model, or half precision"
 
 Content = TypeVar("Content")
 Key = bytes
-"""Digest of what was embedded."""
+"""Digest of the embedded content."""
 
 
 class DualEncoder:
@@ -53,7 +53,7 @@ class DualEncoder:
     def __init__(self, towers: Towers, identity: ModelIdentity, *, batch_size: int = 8) -> None:
         self.identity, self.box_format, self.batch_size = identity, DEFAULT_BOX_FORMAT, checked_size(batch_size)
         self.images_at_once = 64
-        """Images of one pass through the tower at the most; halved when the memory runs out."""
+        """Limit of images in one pass through the tower; halved when memory runs out."""
         self._towers = towers
         self._cache = LRUCache[Key, "torch.Tensor"](CACHE_BYTES, getsizeof=lambda embedding: embedding.nbytes)
         self._warned_of: set[str] = set()
@@ -171,9 +171,9 @@ def _refusal(request: Request) -> Failure | None:
     request.check_images()
     if not request.choices:
         remedy = "ask it a task whose answer is chosen from given texts"
-        return Failure(f"{request.request_id}: a dual encoder ranks given texts, and there are none. Remedy: {remedy}")
+        return Failure(f"{request.request_id}: a dual encoder ranks given texts, but got none. Remedy: {remedy}")
     if not request.images:
-        return Failure(f"{request.request_id}: a dual encoder compares texts with images, and there are none")
+        return Failure(f"{request.request_id}: a dual encoder compares texts with images, but got no images")
     return None
 
 

@@ -36,7 +36,7 @@ class Towers(ABC):
     """`frames` or `video`."""
     pooling: str
     frames: int | None = None
-    """Frames that a unit is made of; None where any number is taken."""
+    """Frames of a unit; None for any number."""
 
     def __init__(self, name: str, model: Pretrained, processor: Pretrained) -> None:
         self.name, self.model, self.processor = name, model, processor
@@ -48,7 +48,7 @@ class Towers(ABC):
         ]
         usual = _PADDED_TOKENS if self._padding == "max_length" else 77
         self.text_tokens: int = min([limit for limit in limits if limit] or [usual])
-        """Tokens of a text that are read; what follows is cut off, as CLIP does."""
+        """Limit of tokens per text; longer texts are cut, as in CLIP."""
 
     @abstractmethod
     def split(self, images: Images) -> list[tuple[Image.Image, ...]]:

@@ -156,4 +156,4 @@ class SchemaMasks(LogitsProcessor):
 def _check(matcher: LLMatcher) -> None:
     if matcher.is_error():
         cause = matcher.get_error().partition("\n")[0]
-        raise ValueError(f"its answer cannot be held to its schema: {cause}")
+        raise ValueError(f"its answer cannot follow its schema: {cause}")

@@ -30,13 +30,13 @@ log = logging.getLogger(__name__)
 SystemStyle = Literal["parts", "text", "folded"]
 Message = dict[str, object]
 
-# What a processor, a chat template or a model raises at inputs that it cannot take. They cost their example.
+# Errors of a processor, a chat template or a model for unsupported inputs. They lose their example.
 MODEL_ERRORS = (
     *(ValueError, TypeError, LookupError, AttributeError, AssertionError, RuntimeError, OSError, MemoryError),
     TemplateError,
 )
 
-# Outputs of processors that may be put one after another: rows of tokens, and what there is of each image or patch.
+# Outputs of processors that can be concatenated: rows of tokens, and values of each image or patch.
 # Others may count images or patches of a whole batch, which only a processor that sees the batch can do.
 _PER_TOKEN = frozenset({"input_ids", "attention_mask", "token_type_ids", "mm_token_type_ids", "moe_mm_token_type_ids"})
 _PER_IMAGE = frozenset(

@@ -32,7 +32,7 @@ _POLICY_CODES = frozenset(
     {"content_policy_violation", "responsibleaipolicyviolation", "moderation_blocked", "cyber_policy_violation"}
     | {"bio_policy_violation", "data_inspection_failed", "datainspectionfailed"}
 )
-"""Codes of content policies, beside those that say as a finish reason that an answer was filtered."""
+"""Codes of content policies, in addition to finish reasons of filtered answers."""
 _FLAGGED = re.compile(r"requires moderation|\bflagged\b")
 _AGAINST_POLICY = re.compile(r"\bflagged\b|usage polic(?:y|ies)")
 # What Azure, Anthropic, OpenAI, xAI and DashScope say of their filters; gateways repeat it without the code.
@@ -192,7 +192,7 @@ def _fatal_error(
         # Not quoted: servers repeat (parts of) the key here.
         if endpoint.key_env is None:
             remedy = "name the environment variable that holds the key with api_key_env"
-            return ModelError(f"{endpoint}: wants a key ({status}), and none was sent. Remedy: {remedy}")
+            return ModelError(f"{endpoint}: requires a key ({status}), and none was sent. Remedy: {remedy}")
         remedy = f"check the environment variable {endpoint.key_env}"
         return ModelError(f"{endpoint}: refused our key ({status}). Remedy: {remedy}")
     if status == 404 or codes & _NO_SUCH_MODEL:

@@ -39,7 +39,7 @@ _REMEDIES = (
     ),
     (
         r"response_format|json_schema|structured output",
-        "this server or model cannot be held to a schema so: leave structured_output off",
+        "this server or model does not support this schema: leave structured_output off",
     ),
     (
         r"media_io_kwargs|\bvideos?\b|video_url",

@@ -152,7 +152,7 @@ class ServerState:
         notes = {choice.note for choice in reply.choices if isinstance(choice, Completion) and choice.note}
         if len(self._notes) < _MAX_NAMES:
             for note in sorted(notes - self._notes):
-                log.warning("%s: an answer %s: it counts as a whole one", endpoint, note)
+                log.warning("%s: an answer %s: it counts as complete", endpoint, note)
             self._notes |= notes
         if reply.served_as and reply.served_as not in self.served_as and len(self.served_as) < _MAX_NAMES:
             if self.served_as:
@@ -169,7 +169,7 @@ class ServerState:
         if self._failures_in_a_row >= self._max_failures:
             raise ModelError(
                 f"{endpoint}: {self._failures_in_a_row} requests in a row failed at every attempt, the last with: "
-                f"{error}. Remedy: see to the server, then start the run again; it goes on where it stopped"
+                f"{error}. Remedy: check the server, then resume the run"
             )
 
     def check_json(self, reply: Reply, endpoint: Endpoint) -> None:

@@ -171,7 +171,7 @@ def _ending(choice: Mapping[str, Any]) -> tuple[Meaning | None, str]:
 
 
 def _parts(content: object) -> Iterator[tuple[Literal["text", "thought", "refusal"], str]]:
-    """Return texts of a message's content, each with its type."""
+    """Yield texts of a message's content, each with its type."""
     for part in content if isinstance(content, list) else [content]:
         if isinstance(part, str):
             yield "text", part

@@ -159,7 +159,7 @@ class Sam3Grounder:
         phrase = request.inputs.get("phrase")
         if not isinstance(phrase, str) or not phrase.strip():
             remedy = "ask it barista/grounding, the task whose inputs have a phrase"
-            return Failure(f"{request.request_id}: SAM 3 grounds a phrase and there is none. Remedy: {remedy}")
+            return Failure(f"{request.request_id}: SAM 3 grounds a phrase, but got none. Remedy: {remedy}")
         if len(request.images) != 1:
             return Failure(f"{request.request_id}: SAM 3 looks at one image, not {len(request.images)}")
         return self._length_refusal(request, (phrase,))
@@ -188,7 +188,7 @@ class Sam3Grounder:
         return Completion(write_masks(masks), batch_size=1)
 
     def _find(self, requests: Sequence[Request], items: Sequence[_PhraseInImage]) -> Iterator[_Result]:
-        """Return the results of items, in order, by batches that shrink when memory runs out."""
+        """Yield the results of items, in order, by batches that shrink when memory runs out."""
         import torch
 
         items_left = list(items)

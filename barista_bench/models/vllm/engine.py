@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 
 WORKER = Path(__file__).with_name("worker.py")
 MAX_DEATHS = 3
-"""Deaths in a row, without an answer between them, that cost a restart each; one more ends the run."""
+"""Consecutive deaths without an answer between them that cause a restart; one more ends the run."""
 
 _MAX_LINE = 64 * 2**20  # bytes of an answer; a token with 100 alternatives takes 3 KB
 _LOG_TAIL = 64 * 2**10  # bytes
@@ -181,7 +181,7 @@ def _read(pipe: BinaryIO, messages: queue.SimpleQueue[_MessageOrFault]) -> None:
             try:
                 message = msgspec.json.decode(line, type=Message) if line else _ENDED
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-                message = "it wrote what is not a message"
+                message = "it wrote an invalid message"
             messages.put(message)
 
 
@@ -228,7 +228,7 @@ class VllmEngine:
             process.is_ready = True
             return message.ready
         self._process, cause = None, process.end(str(message))
-        remedy = "see what it says; --engine-python names the interpreter, --engine-args what vLLM is given"
+        remedy = "read its message; --engine-python sets the interpreter, --engine-args vLLM's arguments"
         raise ModelError(f"model {self._name}: vLLM cannot start, {cause}. Remedy: {remedy}")
 
     def close(self) -> None:
@@ -267,7 +267,7 @@ class VllmEngine:
                 self._process.is_ready = self._process.is_ready or message.ready is not None
                 outcome = None
             else:
-                fault = message if isinstance(message, str) else "it answered what it had not"
+                fault = message if isinstance(message, str) else "it answered an unknown prompt"
                 outcome = self._handle_death(self._process, fault)
             if not self._calls and self._suspects:
                 self.submit(self._suspects.popleft())
@@ -294,9 +294,9 @@ class VllmEngine:
         self._deaths += 1
         death = f"model {self._name}: vLLM died, {cause}"
         if self._deaths > MAX_DEATHS:
-            remedy = "see to it, then start the run again; it goes on where it stopped"
+            remedy = "fix the cause, then resume the run"
             raise ModelError(f"{death}; that is {self._deaths} times in a row. Remedy: {remedy}")
-        log.warning("%s. It is started again, and asked again what it had: %d prompts", death, len(self._calls))
+        log.warning("%s. It is restarted, and %d prompts are repeated", death, len(self._calls))
         calls = list(self._calls.values())
         if process.is_ready and len(calls) == 1 and calls[0].suspected:
             return self._outcome(calls[0].number, Message(error=f"vLLM died of it, {cause}"))

@@ -290,7 +290,7 @@ def _environment(settings: VllmSettings) -> dict[str, str]:
     device_type, _, number = settings.device.partition(":")
     if device_type not in ("auto", "cuda", "cpu") or not (number or "0").isdecimal():
         remedy = "give --device auto, cpu, cuda or cuda:1; --tensor-parallel spreads the weights"
-        raise ConfigError(f"device {settings.device!r}: vLLM takes none such. Remedy: {remedy}")
+        raise ConfigError(f"device {settings.device!r}: vLLM does not support it. Remedy: {remedy}")
     if device_type == "cpu":
         variables["CUDA_VISIBLE_DEVICES"] = ""
     elif number:

@@ -1,1 +1,1 @@
-"""Public datasets that are scene graphs already, as graphs in the release format. Each reader is a plug-in."""
+"""Import annotations from other datasets and tools as scene graphs in the release format. Each reader is a plug-in."""

@@ -1,4 +1,4 @@
-"""COCO as rows: files of pictures (instances), and files of videos (YouTube-VIS, `interchange.coco_video`)."""
+"""Read COCO files as rows: instances on pictures, and tracks on videos (YouTube-VIS, `interchange.coco_video`)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,6 @@ class _Annotation(msgspec.Struct):
 
     @property
     def track(self) -> str | None:
-        """The identity over frames, where the file has one."""
         for track in (self.track_id, self.instance_id, self.attributes.get("track_id")):
             if isinstance(track, int | str):
                 return str(track)
@@ -61,15 +60,13 @@ class _File(msgspec.Struct):
 
 
 def add_rows(rows: Rows, export: str | None) -> None:
-    """Add the instances of all files. An annotation without a track is an object of its own."""
+    """Add the instances of all files. An annotation without a track is a separate object."""
     for path in rows.files(*([export] if export else PATTERNS)):
         if content := rows.content(path, _File):
             _PictureFile(rows, rows.place(path)).add(content)
 
 
 class _PictureFile:
-    """Reads one file of pictures."""
-
     def __init__(self, rows: Rows, place: str) -> None:
         self._rows, self._place = rows, place
         self._pictures: dict[_Id, tuple[VideoRows, str, tuple[int, int] | None]] = {}
@@ -121,7 +118,7 @@ class _PictureFile:
 
 
 def add_video_rows(rows: Rows, export: str | None) -> None:
-    """Add the tracks of all files of videos."""
+    """Add the tracks of all video files."""
     for path in rows.files(*([export] if export else PATTERNS)):
         rows.read(path)
         place = rows.place(path)

@@ -1,6 +1,6 @@
-"""Shapes of rows: each is a function of a frame's (height, width) that gives a mask, a box, or what is wrong with it.
+"""Shapes of rows: functions from a frame's (height, width) to a mask, a box, or a description of the error.
 
-Geometry is read in `scene_graph.shapes` and `scene_graph.masks`; here are the units and packings of other tools.
+`scene_graph.shapes` and `scene_graph.masks` read geometry; this module converts units and encodings of other tools.
 """
 
 from __future__ import annotations
@@ -31,12 +31,15 @@ _MOST_PIXELS = 2**26
 
 
 def factors(unit: Unit, height: int, width: int) -> tuple[float, float]:
-    """Pixels across and down that one of a unit is."""
+    """Return how many pixels one unit is, across and down."""
     return {"pixels": (1.0, 1.0), "fractions": (width, height), "percent": (width / 100, height / 100)}[unit]
 
 
 def box_shape(box: Sequence[float], layout: Layout = "xywh", unit: Unit = "pixels", degrees: float = 0.0) -> Shape:
-    """A box, cut at the frame's edge; of one that is turned clockwise about its left top corner, the box around it."""
+    """Return a box, cut at the frame's edge.
+
+    If the box is turned (clockwise, about its left top corner), return the box around it.
+    """
 
     def draw(height: int, width: int) -> Rle | Box | str:
         across, down = factors(unit, height, width)
@@ -67,7 +70,7 @@ def _box_around_turned(left: float, top: float, width: float, height: float, deg
 def polygon_shape(
     polygons: Sequence[Sequence[Sequence[float]]], unit: Unit = "pixels", *, holes: bool = False
 ) -> Shape:
-    """Polygons, each a list of corners (x, y); with `holes`, one inside of another is a hole."""
+    """Return polygons as a mask, each a list of corners (x, y); with `holes`, a polygon inside another is a hole."""
 
     def draw(height: int, width: int) -> Rle | Box | str:
         across, down = factors(unit, height, width)
@@ -78,12 +81,12 @@ def polygon_shape(
 
 
 def coco_shape(segmentation: bytes | msgspec.Raw) -> Shape:
-    """A segmentation of COCO: polygons in pixels, or run lengths, compressed or not."""
+    """Read a COCO segmentation: polygons in pixels, or run lengths, compressed or not."""
     return lambda height, width: parse_segmentations([segmentation], height, width)[0]
 
 
 def joined_shape(shapes: Sequence[Shape]) -> Shape:
-    """Several masks as one. Boxes count as their rectangles."""
+    """Join several masks. Boxes count as their rectangles."""
 
     def draw(height: int, width: int) -> Rle | Box | str:
         masks: list[Rle] = []
@@ -101,7 +104,7 @@ def joined_shape(shapes: Sequence[Shape]) -> Shape:
 
 
 def bitmap_shape(read: Callable[[], Bits], left: int, top: int) -> Shape:
-    """A picture of a mask, (rows, columns), whose left top pixel lies at (left, top); what leaves the frame is cut."""
+    """Place a mask (rows, columns) with its left top pixel at (left, top); parts outside the frame are cut."""
 
     def draw(height: int, width: int) -> Rle | Box | str:
         try:
@@ -118,7 +121,10 @@ def bitmap_shape(read: Callable[[], Bits], left: int, top: int) -> Shape:
 
 
 def unpacked(text: str) -> bytes:
-    """Base64 of zlib of bytes. Raises ValueError or zlib.error for what is none, or too large."""
+    """Decode base64 of zlib of bytes.
+
+    Raises ValueError or zlib.error if the text is invalid or the result too large.
+    """
     stream = zlib.decompressobj()
     content = stream.decompress(_decoded(text), _MOST_PIXELS)
     if stream.unconsumed_tail:
@@ -127,7 +133,7 @@ def unpacked(text: str) -> bytes:
 
 
 def png_bits(content: bytes) -> Bits:
-    """A PNG of a mask: where it is opaque if it has transparency, else where it is not black."""
+    """Read a PNG as a mask: its opaque pixels if it has transparency, else its pixels that are not black."""
     with Image.open(io.BytesIO(content), formats=("PNG",)) as image:
         if image.width * image.height > _MOST_PIXELS:
             raise ValueError("too large")
@@ -137,7 +143,7 @@ def png_bits(content: bytes) -> Bits:
 
 
 def png_of_base64(text: str) -> Bits:
-    """A PNG as base64."""
+    """Decode a PNG from base64."""
     return png_bits(_decoded(text))
 
 

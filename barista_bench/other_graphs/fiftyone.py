@@ -1,4 +1,4 @@
-"""FiftyOne's own export (`FiftyOneDataset`) as rows: `samples.json`, of videos also `frames.json`, and their media."""
+"""Read FiftyOne's native export (`FiftyOneDataset`): `samples.json`, `frames.json` for videos, and the media."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class _Frame(msgspec.Struct):
 
 
 def add_rows(rows: Rows, export: str | None) -> None:
-    """Add the labels that people made: what has a `confidence` is a model's, and is left out."""
+    """Add the labels made by people. Labels with a `confidence` come from a model and are left out."""
     videos: dict[str, VideoRows] = {}
     for path in rows.files(export or "samples.json"):
         place = f"{rows.place(path)}: samples"
@@ -82,7 +82,7 @@ def add_rows(rows: Rows, export: str | None) -> None:
 def _with_records(
     rows: Rows, raws: list[msgspec.Raw], kind: type[Any], place: str
 ) -> Iterator[tuple[str, Any, Record]]:
-    """Each record as its known fields and as all of its fields."""
+    """Return each record twice: as its known fields, and as all of its fields."""
     for where, record in rows.records(raws, dict[str, Any], place):
         try:
             yield where, msgspec.convert(record, kind), record
@@ -118,7 +118,7 @@ def _add_labels(rows: Rows, video: VideoRows, record: Record, moment: Moment | N
 
 def _add_label(rows: Rows, video: VideoRows, kind: str, label: Record, moment: Moment | None, where: str) -> None:
     if kind.startswith("Temporal"):
-        first, last = (int(frame) - 1 for frame in label["support"])  # frames count from 1
+        first, last = (int(frame) - 1 for frame in label["support"])  # frames are counted from 1
         video.segments.append(SegmentRow(where, "activities", label["label"], Span(first, last)))
         return
     if moment is None:
@@ -139,7 +139,7 @@ def _add_label(rows: Rows, video: VideoRows, kind: str, label: Record, moment: M
 
 
 def _shape(label: Record) -> Shape:
-    """A box as fractions of the picture; the mask in it, where there is one, is scaled to it."""
+    """Return a box as fractions of the picture; a mask inside it is scaled to the box."""
     box = box_shape([float(number) for number in label["bounding_box"]], "xywh", "fractions")
     if label.get("mask_path"):
         raise ValueError("a mask in a file of its own")

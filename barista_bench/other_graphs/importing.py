@@ -1,5 +1,7 @@
-"""The import of another dataset as a root of graphs, video by video: each is written whole, so that a later call can
-go on."""
+"""Import another dataset as a folder of scene graphs.
+
+Each video is written completely or not at all, so a later call can continue an interrupted import.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +32,7 @@ MAX_RECORD = 2**20
 
 
 class ImportRecord(msgspec.Struct, frozen=True):
-    """`import.json` in a video's folder: which annotations and domain file it was made from (SHA-256), and what was
-    counted."""
+    """`import.json` in a video's folder: SHA-256 of its annotations and its domain file, and counts of the import."""
 
     digest: str
     counts: dict[str, dict[str, int]]
@@ -43,7 +44,7 @@ class ImportRecord(msgspec.Struct, frozen=True):
 
 @dataclass
 class ImportReport:
-    """Videos of a root, how many of them were there before, the counts, and the videos lost, with the reason."""
+    """The result of an import: videos written, videos that already existed, counts, and lost videos with reasons."""
 
     videos: int = 0
     resumed: int = 0
@@ -52,11 +53,11 @@ class ImportReport:
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing was lost: no video, and no record."""
+        """Whether no video and no record was lost."""
         return not self.lost and not +self.tally.lost
 
     def lines(self) -> Iterator[str]:
-        """The report for people; counts from the largest on."""
+        """Return the report as text; largest counts first."""
         yield f"{self.videos} videos, {self.resumed} of them imported before, {len(self.lost)} lost"
         for name in ImportTally.__struct_fields__:
             for label, count in getattr(self.tally, name).most_common():
@@ -78,20 +79,20 @@ def import_graphs(
 ) -> ImportReport:
     """Write the videos of a dataset as graphs in the release layout, with `terms.yaml` beside them.
 
-    Pictures are linked where the disk allows it, else copied. Videos that `out` holds already are passed over, so that
-    a call goes on where another was broken off.
+    Pictures are linked if the disk allows it, else copied. Videos already in `out` are skipped, so that a call
+    continues an interrupted import.
 
     Args:
-        name: of a reader, of `barista_bench.graph_sources`.
+        name: name of a reader in `barista_bench.graph_sources`.
         source: the dataset's folder.
-        out: new, or of an earlier call with the same arguments.
-        domain: file whose words predicates become; coffee making where it is None.
-        videos: ids; all of them if empty.
+        out: a new folder, or the folder of an earlier call with the same arguments.
+        domain: file with the vocabulary of the predicates; None for coffee making.
+        videos: ids; all videos if empty.
         map: for the reader `table`, the name of a tool or the path of a map.
 
     Raises:
-        ConfigError: no reader of that name, no such video, or `out` holds something else.
-        DataError: the dataset cannot be read as a whole, or none of its videos can.
+        ConfigError: unknown reader or video, or `out` contains something else.
+        DataError: the dataset is unreadable, or none of its videos can be used.
     """
     reader = graph_source(name)
     if not source.is_dir():
@@ -130,7 +131,7 @@ def import_graphs(
 
 
 def _prepare_root(out: Path, terms: Terms) -> None:
-    """Make the root, or check that it is one of the same dataset."""
+    """Create the root, or check that it belongs to the same dataset."""
     if out.is_dir() and any(out.iterdir()) and read_terms(out) != terms:
         raise ConfigError(f"{out}: holds something else. Remedy: choose a new folder")
     out.mkdir(parents=True, exist_ok=True)
@@ -138,7 +139,7 @@ def _prepare_root(out: Path, terms: Terms) -> None:
 
 
 def _earlier_record(folder: Path, digest: str) -> ImportRecord | None:
-    """The record of a video that is there already, made from these annotations."""
+    """Return the record of an existing video that was made from these annotations."""
     path, remedy = folder / RECORD_FILE, "remove the folder, and import again"
     if not folder.exists():
         return None
@@ -170,7 +171,7 @@ def _write_video(dataset: OpenedSource, video_id: str, folder: Path, digest: str
 
 
 def _place_pictures(pictures: Path | Sequence[Path], target: Path) -> None:
-    """A video, or the pictures of all frames as a folder whose order is theirs."""
+    """Link or copy a video, or the pictures of all frames as a folder in the order of the frames."""
     if isinstance(pictures, Path):
         place_file(pictures.resolve(), target)
         return

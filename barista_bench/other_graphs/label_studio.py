@@ -1,4 +1,4 @@
-"""Label Studio's JSON export as rows: shapes in percent of the picture, tracks of boxes, time lines, relations."""
+"""Read Label Studio's JSON export as rows: shapes in percent of the picture, box tracks, time lines, relations."""
 
 from __future__ import annotations
 
@@ -56,7 +56,10 @@ class _Task(msgspec.Struct):
 
 
 def add_rows(rows: Rows, export: str | None) -> None:
-    """Add all tasks; of several annotations of a task the ground truth, else the first that was not cancelled."""
+    """Add all tasks.
+
+    If a task has several annotations, use the ground truth, else the first that was not cancelled.
+    """
     for path in rows.files(export or "*.json"):
         place = rows.place(path)
         for where, task in rows.records(rows.content(path, list[msgspec.Raw]) or (), _Task, f"{place}: task"):
@@ -78,7 +81,7 @@ def add_rows(rows: Rows, export: str | None) -> None:
 
 
 def _find(rows: Rows, reference: object) -> str | None:
-    """The video or picture that a task's data name: an address, a path of local storage, or an uploaded file."""
+    """Find the video or picture of a task: an address, a path of local storage, or an uploaded file."""
     if not isinstance(reference, str) or not reference:
         return None
     parts = urlsplit(reference)
@@ -89,8 +92,6 @@ def _find(rows: Rows, reference: object) -> str | None:
 
 
 class _TaskReader:
-    """Adds the results of one annotation."""
-
     def __init__(self, rows: Rows, video: VideoRows, moment: Moment | None) -> None:
         self._rows, self._video, self._moment = rows, video, moment
 
@@ -136,9 +137,9 @@ class _TaskReader:
             self._video.lose(where, f"a number of the {kind} is missing or wrong", moment=self._moment)
 
     def _track(self, value: dict[str, Any]) -> Iterator[tuple[int, Shape]]:
-        """The boxes of a track: keyframes, those between two by a straight line, the last one until the end.
+        """Return the boxes of a track: keyframes, linear interpolation between them, the last one until the end.
 
-        Frames count from 1. A keyframe that is not `enabled` is the last of a stretch.
+        Frames are counted from 1. A keyframe that is not `enabled` ends a stretch.
         """
         keys = sorted(value["sequence"], key=lambda key: key["frame"])
         names = ("x", "y", "width", "height", "rotation")
@@ -176,7 +177,7 @@ class _TaskReader:
 
 
 def _kind(record: _Result) -> str:
-    """The kind of a result: `rectanglelabels` and `rectangle` are both rectangles."""
+    """Return the kind of a result: `rectanglelabels` and `rectangle` are both rectangles."""
     return record.type if record.type == "labels" else record.type.removesuffix("labels")
 
 
@@ -186,7 +187,10 @@ def _label(record: _Result) -> str:
 
 
 def _shape(kind: str, value: dict[str, Any]) -> Shape:
-    """The shape of a result on a picture, in percent of it; turned about its left top corner, ellipses their centre."""
+    """Return the shape of a result, in percent of the picture.
+
+    Shapes are turned about their left top corner, ellipses about their centre.
+    """
     if kind == "polygon":
         return polygon_shape([[(float(x), float(y)) for x, y in value["points"]]], "percent")
     if kind == "brush":
@@ -204,10 +208,10 @@ def _shape(kind: str, value: dict[str, Any]) -> Shape:
 
 
 def _brush_bits(rle: list[int], height: int, width: int) -> Bits:
-    """A mask of Label Studio's brush: run lengths over the bytes of an RGBA picture, of which the last is the mask.
+    """Decode a mask of Label Studio's brush: run lengths over the bytes of an RGBA picture; the last byte is the mask.
 
-    After a head of 32 + 5 + 4 x 4 bits (how many words, bits of a word less 1, bits of each kind of length less 1)
-    stand blocks: 1 bit whether one word repeats, 2 bits the kind of length, the length less 1, and the word or words.
+    The header has 32 + 5 + 4 x 4 bits: number of words, bits of a word less 1, bits of each kind of length less 1.
+    Blocks follow: 1 bit (1: one word repeats), 2 bits for the kind of length, the length less 1, and the word or words.
     """
     bits = np.unpackbits(np.array(rle, dtype=np.uint8))
     text, at = (bits + ord("0")).tobytes().decode("ascii"), 0

@@ -1,4 +1,4 @@
-"""labelme's files as rows: one JSON file a picture, beside it or in a folder of its own."""
+"""Read labelme's files as rows: one JSON file per picture, beside it or in a separate folder."""
 
 from __future__ import annotations
 
@@ -33,7 +33,10 @@ class _File(msgspec.Struct):
 
 
 def add_rows(rows: Rows, export: str | None) -> None:
-    """Add all files. Shapes of one label and group are one object; a shape without a group is an object of its own."""
+    """Add all files.
+
+    Shapes with the same label and group are one object; a shape without a group is a separate object.
+    """
     for path in rows.files(export or "**/*.json"):
         if content := rows.content(path, _File):
             _add_file(rows, rows.place(path), content)

@@ -1,8 +1,9 @@
 """PVSG: panoptic masks and relations over time of 400 videos (docs/other_graphs.md).
 
-`pvsg.json` holds all annotations, `<part>/masks/<video>/NNNN.png` the masks: a pixel's value is an object's number, 0
-is none. Frame k is second k / 5 of the video. The masks are panoptic: all of the dataset's own categories is marked on
-every frame that has a file. Relations are what annotators found worth saying: that none is stated says nothing.
+`pvsg.json` contains all annotations, `<part>/masks/<video>/NNNN.png` the masks: the value of a pixel is the number of
+an object, 0 is background. Frame k is at second k / 5 of the video. The masks are panoptic: each frame with a mask file
+has all objects of the dataset's categories. Annotators stated the relations that they found worth stating, so a missing
+relation is not evidence of absence.
 """
 
 from __future__ import annotations
@@ -99,9 +100,9 @@ class _Id(msgspec.Struct):
 
 
 class Pvsg(OpenedSource):
-    """The folder that holds `pvsg.json`, or the one above it (`data/pvsg.json`).
+    """The folder with `pvsg.json`, or its parent (`data/pvsg.json`).
 
-    The file is held in memory as its bytes; a video's part is decoded when it is read.
+    The file is held in memory as bytes; a video's part is decoded when it is read.
     """
 
     def __init__(self, folder: Path, domain: Domain) -> None:
@@ -178,10 +179,10 @@ class Pvsg(OpenedSource):
 def _pictures(
     part_folder: Path, video_id: str, meta: _Meta, tally: ImportTally
 ) -> tuple[Path | list[Path], Mapping[int, int], int, float]:
-    """The pictures, annotated frame to frame of them, how many frames there are, and frames a second.
+    """Return pictures, a map from annotated frames to frames of the pictures, number of frames, frames a second.
 
-    They are in the frames' folder where there is one, else in the video, where the nearest in time is the frame. A
-    picture that is missing in the folder costs its frame.
+    Pictures come from the folder of frames if there is one, else from the video, as the frame nearest in time. If the
+    folder lacks a picture, its frame is lost.
     """
     folder, count = confined(part_folder, "frames", video_id), meta.num_frames
     if folder.is_dir():
@@ -207,12 +208,12 @@ def _pictures(
     earlier = np.maximum(later - 1, 0)
     frames = np.where(times - facts.seconds[earlier] <= facts.seconds[later] - times, earlier, later)
     if count > 1 and (len(np.unique(frames)) < count or times[-1] > facts.duration + 1 / meta.fps):
-        raise DataError(f"{path}: has no frame for each of the {count} annotated ones. Remedy: {_REMEDY}")
+        raise DataError(f"{path}: lacks frames for some of the {count} annotated ones. Remedy: {_REMEDY}")
     return path, dict(enumerate(frames.tolist())), facts.frame_count, facts.fps
 
 
 def _first_number(folder: Path, count: int, tally: ImportTally) -> int:
-    """The number in the name of the first frame: 0, or 1 where all names surely count from 1."""
+    """Return the number in the first frame's name: 1 if all names certainly count from 1, else 0."""
     counts_from_one = not (folder / "0000.png").exists() and (folder / f"{count:04d}.png").is_file()
     tally.guessed["folders whose names count from 1"] += counts_from_one
     return int(counts_from_one)
@@ -221,7 +222,10 @@ def _first_number(folder: Path, count: int, tally: ImportTally) -> int:
 def _add_masks(
     folder: Path, graph_frames: Mapping[int, int], objects: Mapping[int, str], writer: GraphWriter
 ) -> tuple[list[int], list[int]]:
-    """Add the masks of all frames; the frames that have masks, and those whose masks are all of listed objects."""
+    """Add the masks of all frames.
+
+    Return the frames with masks, and the frames where every mask belongs to a listed object.
+    """
     annotated_frames, complete_frames = list[int](), list[int]()
     problems: Counter[str] = Counter()
     first = _first_number(folder, max(graph_frames) + 1, writer.tally)

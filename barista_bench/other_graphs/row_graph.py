@@ -1,4 +1,4 @@
-"""A graph of the rows of one video: every row is taken, or lost with its reason."""
+"""Build a scene graph from the rows of one video: every row is used, or lost with a reason."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ _TOLERANCE = 0.001
 
 
 class Timeline:
-    """Frames of moments.
+    """Converts moments to frames.
 
     Args:
-        pictures: paths of the frames in order; empty where the video is a file.
+        pictures: paths of the frames in order; empty if the video is a file.
     """
 
     def __init__(self, facts: VideoFacts, pictures: Sequence[Path]) -> None:
@@ -49,7 +49,7 @@ class Timeline:
         self._names |= {path.name: frame for frame, path in enumerate(pictures)}
 
     def frame(self, moment: Moment) -> int | str:
-        """The frame at a moment, or why there is none."""
+        """Return the frame at a moment, or the reason why there is none."""
         count = self._facts.frame_count
         if isinstance(moment, int):
             return (
@@ -66,7 +66,7 @@ class Timeline:
         return int(np.abs(seconds - moment).argmin())
 
     def span(self, span: Span) -> tuple[int, int, bool] | str:
-        """The frames [start, end) of a span and whether it was cut at the video's end, or why there are none."""
+        """Return the frames [start, end) of a span, and whether it was cut at the video's end; or why there are none."""
         start = self.frame(span.start)
         if isinstance(start, str):
             return start
@@ -92,11 +92,11 @@ class Timeline:
 def graph_of_rows(
     video_id: str, rows: Rows, domain: Domain, *, fps: float | None, complete: Collection[str]
 ) -> ImportedVideo:
-    """The graph of a video, the lost records as notes.
+    """Return the graph of a video, with the lost records as notes.
 
     Args:
-        fps: frames a second of a folder of pictures, where it is known.
-        complete: sections that leave nothing out, as far as no record of them was lost.
+        fps: frames a second of a folder of pictures, if known.
+        complete: sections with complete annotation, unless one of their records was lost.
 
     Raises:
         DataError: the video is missing or cannot be read.
@@ -121,7 +121,7 @@ class _RowGraph:
         self._types = {value: kind for kind, words in domain.attributes.items() for value in words.values}
 
     def video(self) -> ImportedVideo:
-        """The graph, with the lost records as notes."""
+        """Return the graph, with the lost records as notes."""
         annotated = self._add_objects()
         sections: tuple[tuple[Layer, Sequence[Any], Callable[[Any], str | None]], ...] = (
             ("attributes", self._video.attributes, self._add_attribute),
@@ -139,7 +139,7 @@ class _RowGraph:
         return ImportedVideo(release, self._pictures, self._video.tally, notes)
 
     def _add_objects(self) -> list[int]:
-        """Add the objects; the frames that are annotated."""
+        """Add the objects; return the annotated frames."""
         annotated = {frame for at in self._video.annotated if isinstance(frame := self._timeline.frame(at), int)}
         masks: dict[int, dict[str, Rle]] = defaultdict(dict)
         places: dict[tuple[int, str], ObjectRow] = {}
@@ -164,7 +164,7 @@ class _RowGraph:
         return sorted(annotated.union(*self._seen.values()))
 
     def _drawn(self, row: ObjectRow, frame: int) -> Rle | Box | str:
-        """The mask or box of a row, or why it cannot be taken."""
+        """Return the mask or box of a row, or the reason why it cannot be used."""
         category = tidy_name(row.category)
         if problem := _name_problem("id", row.key) or _name_problem("category", category):
             return problem
@@ -182,7 +182,7 @@ class _RowGraph:
             return "a number of its shape is missing or wrong"
 
     def _spans(self, span: Span | None, *keys: str) -> list[tuple[int, int]] | str:
-        """The frames of a span; without one, those on which all of some objects are annotated."""
+        """Return the frames of a span; without a span, the frames where all of the given objects are annotated."""
         for key in keys:
             if key not in self._ids:
                 return f"object {key!r} is not in the video"
@@ -198,7 +198,7 @@ class _RowGraph:
         return [(start, end)]
 
     def _add_attribute(self, row: AttributeRow) -> str | None:
-        """Add an attribute; why not, if it cannot be."""
+        """Add an attribute; return the reason if this is impossible."""
         value = tidy_name(row.value)
         kind = tidy_name(row.type or self._types.get(value, OTHER_ATTRIBUTE))
         problem = _name_problem("type", kind) or _name_problem("value", value)
@@ -233,7 +233,7 @@ class _RowGraph:
         return None
 
     def _state_coverage(self, annotated: Sequence[int]) -> None:
-        """State what is complete: what the map says is, but where a record of it was lost."""
+        """State which sections are complete: those listed in the map, except where a record was lost."""
         if OBJECTS in self._complete:
             lost = {self._timeline.frame(at) for at in self._video.incomplete if at is not None}
             is_lost = None in self._video.incomplete or OBJECTS in self._rows.lossy
@@ -255,7 +255,7 @@ def _name_problem(what: str, name: str) -> str | None:
 def _pictures(
     source: Path, video: VideoRows, fps: float | None
 ) -> tuple[Path | list[Path], VideoFacts, Sequence[Path]]:
-    """What the importer places, the facts of it, and its pictures by frame where it is a folder."""
+    """Return the path that the importer places, its properties, and the pictures by frame if it is a folder."""
     path = path_below(source, video.path)
     if not path.is_dir():
         return path, video_facts(path), ()

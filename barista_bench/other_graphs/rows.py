@@ -1,7 +1,7 @@
 """Annotations of any tool as flat rows: objects on frames, attributes, relations, activities and steps of videos.
 
-A reader of a tool makes rows of its export; `row_graph.py` makes graphs of rows. What cannot be a row is lost: it is
-counted by its reason, and named by its place.
+The reader of a tool turns its export into rows; `row_graph.py` turns rows into graphs. Records that fit no row are
+lost: they are counted by reason, and named by their place in the export.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ Shape: TypeAlias = Callable[[int, int], Rle | Box | str]
 
 
 class Span(NamedTuple):
-    """When something is so. Seconds never include the end."""
+    """A time span. Spans in seconds exclude the end."""
 
     start: Moment
     end: Moment
@@ -50,7 +50,7 @@ class Span(NamedTuple):
 
 
 class ObjectRow(NamedTuple):
-    """An object at a moment; `size` is the (width, height) that it was drawn on, where that is known."""
+    """An object at a moment; `size` is the (width, height) of the picture that it was drawn on, if known."""
 
     place: str
     key: str
@@ -61,7 +61,11 @@ class ObjectRow(NamedTuple):
 
 
 class AttributeRow(NamedTuple):
-    """Without a span, it holds where the object is annotated. Without a type, the domain file's for that value."""
+    """An attribute of an object.
+
+    Without a span, it holds on all frames where the object is annotated. Without a type, the domain file's type for the
+    value is used.
+    """
 
     place: str
     object: str
@@ -71,7 +75,10 @@ class AttributeRow(NamedTuple):
 
 
 class RelationRow(NamedTuple):
-    """Without a span, it holds where both objects are annotated. Without a type, the domain file's."""
+    """A relation between two objects.
+
+    Without a span, it holds on all frames where both objects are annotated. Without a type, the domain file's is used.
+    """
 
     place: str
     subject: str
@@ -95,11 +102,11 @@ class VideoRows:
     """The rows of one video.
 
     Args:
-        path: of the video file, or of the folder of its pictures, below the source.
-        only: the one picture of the folder that is meant, where each is a video of its own.
-        annotated: moments that are annotated, whether or not anything is on them.
-        incomplete: moments of which a record was lost; None among them is any moment.
-        lossy: sections of which a record was lost, but for objects.
+        path: path below the source of the video file, or of the folder of its pictures.
+        only: the picture of the folder to use, if each picture is a separate video.
+        annotated: annotated moments, also those without any object.
+        incomplete: moments with lost records; None among them means an unknown moment.
+        lossy: sections with lost records, except objects.
         named: the lost records, each with its reason.
     """
 
@@ -116,7 +123,7 @@ class VideoRows:
     named: list[str] = field(default_factory=list)
 
     def lose(self, place: str, reason: str, *, moment: Moment | None = None, section: str = OBJECTS) -> None:
-        """Count a record of a section that cannot be taken; the moment is that of an object."""
+        """Count a record of a section that cannot be used; `moment` is given for objects."""
         self.tally.lost[f"{_file_of(place)}: {without_numbers(reason)}"] += 1
         if len(self.named) < _MOST_NAMED:
             self.named.append(f"{place}: {reason}")
@@ -130,7 +137,7 @@ Holder: TypeAlias = tuple[VideoRows | None, Moment | None]
 
 
 class Rows:
-    """The rows of all videos of a source, by video id, as its files are read."""
+    """The rows of all videos of a source, by video id, filled while its files are read."""
 
     def __init__(self, source: Path) -> None:
         self.source = source
@@ -147,13 +154,13 @@ class Rows:
         self._one_video: dict[str, bool] = {}
 
     def read(self, path: Path) -> bytes:
-        """A file's bytes, without a byte order mark. Raises DataError where it is missing, too large or compressed."""
+        """Return a file's bytes without byte order mark. Raises DataError if it is missing, too large or compressed."""
         data = as_utf8(read_bounded(path, MAX_BYTES, remedy="export it again"), str(path))
         self.sha256.update(data)
         return data
 
     def content(self, path: Path, kind: type[T]) -> T | None:
-        """A JSON file; None where it is lost, since it is damaged, or left out, since it is another kind of file."""
+        """Read a JSON file; None if it is damaged (counted as lost), or another kind of file (skipped)."""
         data = replace_non_finite(self.read(path))
         try:
             return msgspec.json.decode(data, type=kind)
@@ -170,14 +177,14 @@ class Rows:
         return None
 
     def files(self, *patterns: str) -> list[Path]:
-        """The files below the source that a pattern fits. Raises DataError where there is none."""
+        """Return the files below the source that match a pattern. Raises DataError if no file does."""
         found = {path for pattern in patterns for path in self.source.glob(pattern) if path.is_file()}
         if not found:
             raise DataError(f"{self.source}: no file {' or '.join(patterns)}. Remedy: name the folder of the export")
         return [path_below(self.source, self.place(path)) for path in sorted(found)]
 
     def place(self, path: Path) -> str:
-        """A file's path below the source, by which its records are named."""
+        """Return a file's path below the source, used to name its records."""
         return path.relative_to(self.source if path.is_relative_to(self.source) else self.source.resolve()).as_posix()
 
     def records(
@@ -187,10 +194,10 @@ class Rows:
         place: str,
         holder: Callable[[msgspec.Raw], Holder] | None = None,
     ) -> Iterator[tuple[str, T]]:
-        """The records of a list, each with its place; a wrong one is lost.
+        """Return the records of a list, each with its place; invalid records are lost.
 
         Args:
-            holder: video and moment of a wrong record, as far as they can be told.
+            holder: video and moment of an invalid record, as far as they can be determined.
         """
         for number, raw in enumerate(items):
             try:
@@ -203,7 +210,7 @@ class Rows:
                     video.lose(f"{place}[{number}]", reason_of(error), moment=moment)
 
     def lose(self, place: str, reason: str, section: str | None = None) -> None:
-        """Count a record of no video that is there; or of a section of any video, where it cannot be read."""
+        """Count a lost record that belongs to no existing video, or an unreadable part of a section for any video."""
         label = f"{_file_of(place)}: {without_numbers(reason)}"
         first = next((other for other in self.tally.lost if other.startswith(f"{label} (first: ")), None)
         self.tally.lost[first or f"{label} (first: {place})"] += 1
@@ -211,10 +218,10 @@ class Rows:
             self.lossy.add(section)
 
     def find(self, reference: str) -> str | None:
-        """The path, below the source, of the only video, picture or folder of pictures that a reference can be of.
+        """Return the path, below the source, of the only video, picture or folder of pictures that matches a reference.
 
-        A relative path is that of the end of a path, or a video's name without its suffix. Of an address or an
-        absolute path, whose beginning is of another machine, as much as fits counts.
+        A relative reference is the end of a path, or a video's name without suffix. Addresses and absolute paths begin
+        with parts of another machine: they match by as many of their last parts as possible.
         """
         is_relative = not (reference.startswith("/") or ":" in reference)
         parts = [part for part in reference.replace("\\", "/").split("/") if part not in ("", ".")]
@@ -225,29 +232,28 @@ class Rows:
         return best[0] if len(best) == 1 else None
 
     def add_object(self, video: VideoRows, row: ObjectRow) -> None:
-        """Add an object's row; the source has its category."""
+        """Add an object's row, and its category to those of the source."""
         video.objects.append(row)
         self.vocabulary |= {tidy_name(row.category)} - {""}
 
     def video(self, path: str, video_id: str | None = None) -> VideoRows:
-        """The rows of the video file, or of the folder of pictures, at a path below the source."""
+        """Return the rows of the video file, or folder of pictures, at a path below the source."""
         return self.videos.setdefault(video_id or self._id_of(path), VideoRows(path))
 
     def _id_of(self, path: str) -> str:
-        """The name of a video, without its suffix, or of a folder; the whole path where others have that name too."""
+        """Return the name of a video without suffix, or of a folder; the complete path if others share that name."""
         whole = path if path in self._folders else os.path.splitext(path)[0]
         name = PurePosixPath(whole).name or self.source.resolve().name
         return name if len(self._media.get(name, ())) == 1 else whole.replace("/", "_")
 
     def is_video(self, path: str) -> bool:
-        """Whether a path below the source is a video, or a folder of pictures, and not one picture."""
+        """Whether a path below the source is a video or a folder of pictures, not a single picture."""
         return path in self._folders or os.path.splitext(path)[1].lower() in VIDEO_SUFFIXES
 
     def picture(self, path: str) -> tuple[VideoRows, str]:
-        """The rows of the video that a picture is a frame of, and the moment that it is.
+        """Return the rows of the video that a picture is a frame of, and the picture's moment.
 
-        The pictures of a folder are the frames of one video. Where they cannot be, since they are of several sizes,
-        each is a video of one frame.
+        The pictures of a folder are the frames of one video. If their sizes differ, each is a video of one frame.
         """
         folder, name = os.path.split(path)
         folder = folder or "."
@@ -265,28 +271,28 @@ class Rows:
 
 
 def path_below(source: Path, path: str) -> Path:
-    """A path below the source; "." is the source."""
+    """Return a path below the source; "." is the source."""
     return source if path == "." else confined(source, path)
 
 
 def picture_path(folder: Path, name: str) -> Path | None:
-    """The picture of a name in a folder; its suffix may be another one, or missing."""
+    """Find a picture by its name in a folder; its suffix may differ or be missing."""
     paths = {path.name: path for path in frame_files(folder)}
     return paths.get(name) or {path.stem: path for path in paths.values()}.get(os.path.splitext(name)[0])
 
 
 def reason_of(error: Exception) -> str:
-    """What an error of decoding says, without the place."""
+    """Return the message of a decoding error without the place."""
     return str(error).partition(" - at `$")[0]
 
 
 def _file_of(place: str) -> str:
-    """The file that a place begins with: `a.csv: line 3`, `a.json: annotations[3]`."""
+    """Return the file at the beginning of a place: `a.csv: line 3`, `a.json: annotations[3]`."""
     return place.partition(": ")[0]
 
 
 def _shared_end(path: str, parts: list[str]) -> int:
-    """How many of the last parts of a path are those of a reference, the first of which was looked up."""
+    """Return how many parts at the end of a path equal a reference's; the first of these was compared already."""
     count = 1
     for own, other in zip(reversed(PurePosixPath(path).parts[:-1]), reversed(parts[:-1]), strict=False):
         if own != other:
@@ -296,7 +302,7 @@ def _shared_end(path: str, parts: list[str]) -> int:
 
 
 def _media_below(source: Path) -> tuple[dict[str, list[str]], set[str]]:
-    """Paths of videos, pictures and folders of pictures by their names, videos also by their stems; the folders."""
+    """Return videos, pictures and folders of pictures by name, videos also by stem; and the set of folders."""
     by_name: dict[str, list[str]] = {}
     folders: set[str] = set()
     for root, subfolders, files in os.walk(source):

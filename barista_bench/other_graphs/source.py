@@ -1,4 +1,4 @@
-"""The contract of a reader of another dataset: graphs one by one, where their pictures lie, counts of what it did."""
+"""The interface of a reader of another dataset: graphs one by one, the location of their pictures, and counts."""
 
 from __future__ import annotations
 
@@ -42,8 +42,10 @@ Name: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 
 
 class ImportTally(msgspec.Struct):
-    """Counts, by what they are of: what was taken over, what was guessed, what a graph has no place for, and what was
-    lost since it is missing, damaged or wrong."""
+    """Counts of an import: records taken over, guessed, without a place in a graph, and lost.
+
+    Lost records are missing, damaged or wrong.
+    """
 
     taken: Counter[str] = msgspec.field(default_factory=Counter)
     guessed: Counter[str] = msgspec.field(default_factory=Counter)
@@ -61,7 +63,7 @@ class ImportedVideo:
 
     Args:
         pictures: a video file, or the pictures of its frames in order.
-        notes: texts of the source that the graph has no place for; JSON values.
+        notes: texts of the source that have no place in the graph; JSON values.
     """
 
     release: ReleaseFile
@@ -79,22 +81,27 @@ class OpenedSource(ABC):
 
     @property
     def tally(self) -> ImportTally:
-        """Counts of what belongs to no one video."""
+        """Counts of records that belong to no single video."""
         return ImportTally()
 
     @abstractmethod
     def digest(self, video_id: str) -> str:
-        """SHA-256 of a video's annotations."""
+        """Return the SHA-256 of a video's annotations."""
 
     @abstractmethod
     def read(self, video_id: str) -> ImportedVideo:
-        """The graph of a video. Raises DataError where it cannot be used as a whole; names file, field and remedy."""
+        """Return the graph of a video.
+
+        Raises DataError if it cannot be used; the message names file, field and remedy.
+        """
 
 
 @dataclass(frozen=True)
 class GraphSource:
-    """A reader, registered in `barista_bench.graph_sources`: a dataset's terms, and how its folder is opened, given the
-    domain file whose words its predicates become; `open_mapped` also takes what `--map` gives."""
+    """A reader, registered in `barista_bench.graph_sources`: a dataset's terms, and functions that open its folder.
+
+    These receive the domain file with the predicates' vocabulary; `open_mapped` also receives the value of `--map`.
+    """
 
     name: str
     terms: Terms
@@ -103,7 +110,7 @@ class GraphSource:
 
 
 def graph_source(name: str) -> GraphSource:
-    """The reader of that name. Raises ConfigError where there is none."""
+    """Return the reader with a name. Raises ConfigError if it does not exist."""
     source = load_plugin("graph_sources", name)
     if not isinstance(source, GraphSource):
         raise ConfigError(f"graph_sources: {name!r} is {type(source).__name__}. Remedy: register a GraphSource")
@@ -111,7 +118,7 @@ def graph_source(name: str) -> GraphSource:
 
 
 def relation_words(domain: Domain) -> dict[str, tuple[str, str]]:
-    """Each predicate of a domain file, in each of its forms, to (type, value) of a relation."""
+    """Map each form of each predicate of a domain file to the (type, value) of a relation."""
     words: dict[str, tuple[str, str]] = {}
     for value, place in domain.places.items():
         words |= dict.fromkeys((place.words, value), (domain.place_type, value))
@@ -122,12 +129,12 @@ def relation_words(domain: Domain) -> dict[str, tuple[str, str]]:
 
 
 class GraphWriter:
-    """Collects a video's records, with ids that stay the same from run to run.
+    """Collects a video's records, with ids that are the same in every run.
 
     Args:
         dataset: its name, part of every id.
         size: (width, height) of the frames in pixels.
-        tally: counts what is taken over.
+        tally: counts the records taken over.
     """
 
     def __init__(self, dataset: str, video_id: str, size: tuple[int, int], tally: ImportTally) -> None:
@@ -146,13 +153,13 @@ class GraphWriter:
         self._annotations: list[ReleaseAnnotation] = []
 
     def add_object(self, key: str, category: str) -> str:
-        """Add an object, by the key that the source has for it; its id."""
+        """Add an object under its key in the source; return its id."""
         object_id = str(uuid.uuid5(_NAMESPACE, f"{self.dataset}/{self.video_id}/{key}"))
         self.objects[object_id] = category
         return object_id
 
     def add_masks(self, frame: int, rles: Mapping[str, Rle]) -> set[str]:
-        """Add masks of objects, by id, on a frame, but those without a pixel; the ids of those added."""
+        """Add masks by object id on a frame, except empty masks; return the ids of the added objects."""
         width, height = self.size
         boxes = mask_boxes([rle.counts for rle in rles.values()], height, width).tolist()
         added = [
@@ -164,15 +171,17 @@ class GraphWriter:
         return {annotation.object_id for annotation in added}
 
     def add_box(self, frame: int, object_id: str, box: tuple[float, float, float, float]) -> None:
-        """Add an object without a mask on a frame, by its box (left, top, width, height) in pixels: its mask is the
-        rectangle, since tasks mark objects by their masks."""
+        """Add an object without a mask on a frame, by its box (left, top, width, height) in pixels.
+
+        Its mask is the rectangle, since tasks mark objects by their masks.
+        """
         x, y, width, height = box
         corners = [[x, y, x + width, y, x + width, y + height, x, y + height]]
         self._annotations.append(ReleaseAnnotation(frame, object_id, box, msgspec.Raw(msgspec.json.encode(corners))))
         self.tally.guessed["masks: the rectangle of a box that has no mask"] += 1
 
     def add_attribute(self, object_id: str, kind: str, value: str, start: int, end: int) -> None:
-        """Add that an object has a value on frames [start, end)."""
+        """Add an object's attribute on frames [start, end)."""
         self.attributes.setdefault((object_id, kind, value), []).append((start, end))
 
     def add_segment(self, layer: Literal["activities", "process_steps"], name: str, start: int, end: int) -> None:
@@ -181,11 +190,11 @@ class GraphWriter:
         self.segments[layer].append(ReleaseSegment(ReleaseRange(start, end), class_id(kind, name), name))
 
     def add_relation(self, source: str, target: str, words: tuple[str, str], start: int, end: int) -> None:
-        """Add that (type, value) holds between two objects on frames [start, end)."""
+        """Add a relation (type, value) between two objects on frames [start, end)."""
         self.relations.setdefault((source, target, *words), []).append((start, end))
 
     def release(self, frame_count: int, fps: float | None, annotated: Iterable[int]) -> ReleaseFile:
-        """The annotation file; `annotated` are the frames on which objects are annotated."""
+        """Return the annotation file; `annotated` are the frames with annotated objects."""
         self.tally.taken.update(
             frames=frame_count, objects=len(self.objects), masks=len(self._annotations), relations=len(self.relations)
         )
@@ -219,7 +228,7 @@ def _ranges(spans: Iterable[tuple[int, int]]) -> list[ReleaseRange]:
 
 
 def runs_of(frames: Iterable[int]) -> list[ReleaseRange]:
-    """The ranges that frames make up.
+    """Return frames as ranges of consecutive frames.
 
     >>> [(span.image_id_start, span.image_id_end) for span in runs_of([4, 0, 1, 5])]
     [(0, 2), (4, 6)]

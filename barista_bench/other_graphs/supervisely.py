@@ -1,4 +1,4 @@
-"""A Supervisely project as rows: `<dataset>/ann/<name>.json` beside `<dataset>/{img,video}/<name>`."""
+"""Read a Supervisely project as rows: `<dataset>/ann/<name>.json` beside `<dataset>/{img,video}/<name>`."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class _Object(msgspec.Struct, rename="camel"):
 
     @property
     def name(self) -> str:
-        """The key where there is one, as in videos, else the id."""
+        """The key if there is one, as in videos, else the id."""
         return self.key or str(self.id if self.id is not None else "")
 
 
@@ -73,7 +73,7 @@ class _File(msgspec.Struct):
 
 
 def add_rows(rows: Rows, export: str | None) -> None:
-    """Add all files of annotations."""
+    """Add all annotation files."""
     for path in rows.files(export or "**/ann/*.json"):
         place = rows.place(path)
         content = rows.content(path, _File)
@@ -167,7 +167,7 @@ def _shape(kind: str, geometry: _Geometry | _Object) -> Shape | None:
 
 
 def _add_tag(video: VideoRows, where: str, key: str, tag: _Tag, span: Span | None) -> None:
-    """Add a tag as an attribute: its value of the type that it names, or, without one, its name."""
+    """Add a tag as an attribute: its value, with the name as type; a tag without value adds its name."""
     if isinstance(tag.value, str) and tag.value:
         video.attributes.append(AttributeRow(where, key, tag.value, tag.name, span))
     elif tag.value is None:

@@ -1,4 +1,4 @@
-"""The map of `import-graph --from table`: whose export it is, or which columns of which tables hold what."""
+"""The map of `import-graph --from table`: the tool of an export, or the meaning of each table's columns."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _REMEDY = "compare with the map in docs/other_graphs.md"
 
 
 class AnyTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A table; fields of text name columns, or keys of records.
+    """A table; text fields name columns, or keys of records.
 
     Args:
-        file: below the source. `{video}` in it is the video's name, for a file a video.
-        list: where the list of records is, in a JSON file that is no list itself.
+        file: path below the source. `{video}` in it is the video's name, if there is one file per video.
+        list: key of the list of records, in a JSON file that is not a list.
         video: the video's name, its file, or its folder of pictures.
-        frames: how moments are written: frame numbers from 0 or 1, seconds, or names of pictures.
+        frames: format of moments: frame numbers from 0 or 1, seconds, or names of pictures.
     """
 
     file: str
@@ -39,11 +39,11 @@ class ObjectTable(AnyTable, frozen=True, kw_only=True):
     """Objects on frames.
 
     Args:
-        id: equal for one object on all frames; without it, each row is an object of its own.
+        id: identifies an object across frames; without it, each row is a separate object.
         box: a column of four numbers, or four columns.
-        box_is: what the four numbers are.
+        box_is: meaning of the four numbers.
         unit: of boxes and polygons.
-        mask: polygons or run lengths as in COCO, or the path of a PNG below the source. It goes before the box.
+        mask: polygons or run lengths as in COCO, or the path of a PNG below the source. It is preferred to the box.
     """
 
     frame: str
@@ -56,7 +56,10 @@ class ObjectTable(AnyTable, frozen=True, kw_only=True):
 
 
 class SpanTable(AnyTable, frozen=True, kw_only=True):
-    """Without `end`, a row holds on its first frame only; `end_is` says whether it holds on the frame `end`."""
+    """A table with time spans.
+
+    Without `end`, a row holds on its first frame only; `end_is` defines whether it holds on the frame `end`.
+    """
 
     start: str | None = None
     end: str | None = None
@@ -64,7 +67,7 @@ class SpanTable(AnyTable, frozen=True, kw_only=True):
 
 
 class AttributeTable(SpanTable, frozen=True, kw_only=True):
-    """Attributes. Without `type`, it is the one that the domain file has the value in."""
+    """Attributes. Without `type`, the domain file's type for the value is used."""
 
     object: str
     value: str
@@ -72,7 +75,7 @@ class AttributeTable(SpanTable, frozen=True, kw_only=True):
 
 
 class RelationTable(SpanTable, frozen=True, kw_only=True):
-    """Relations. Without `type`, it is the one that the domain file has the predicate in."""
+    """Relations. Without `type`, the domain file's type for the predicate is used."""
 
     subject: str
     predicate: str
@@ -88,15 +91,15 @@ class SegmentTable(SpanTable, frozen=True, kw_only=True):
 
 
 class TableMap(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A map.
+    """A map from the tables of an export to scene graphs.
 
     Args:
-        tool: whose export it is; the tables come on top of it.
-        export: the tool's files, as a pattern below the source; those that it usually writes by default.
+        tool: the tool of the export; the tables are read in addition.
+        export: the tool's files, as a pattern below the source; by default the files that the tool usually writes.
         videos: path of a video below the source, with `{video}` in it. Without it, videos are found by their names.
         fps: frames a second of folders of pictures.
-        complete: sections that leave nothing out. Of `objects`: on a frame that is annotated, everything of the
-            categories that the source has is.
+        complete: sections with complete annotation. For `objects`: each annotated frame has all objects of the source's
+            categories.
     """
 
     tool: Tool | None = None
@@ -113,10 +116,10 @@ class TableMap(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 def load_map(name: str) -> TableMap:
-    """The map of a tool, by its name, or of a file.
+    """Load the map of a tool, by the tool's name, or a map file.
 
     Raises:
-        ConfigError: there is neither, or the file says something that maps do not have; names the field.
+        ConfigError: neither exists, or the file has a field that maps do not have; names the field.
     """
     tools = get_args(Tool)
     if name in tools:

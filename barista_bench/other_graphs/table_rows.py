@@ -1,4 +1,4 @@
-"""Rows of the tables that a map tells of: CSV, JSON lines, or lists in JSON."""
+"""Read the rows of the tables that a map describes: CSV, JSON lines, or lists in JSON."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ class TableReader:
         """Key of an object to the ids of the videos that it is in."""
 
     def add_tables(self) -> None:
-        """Read all tables; that of objects first, which the others tell of.
+        """Read all tables; the table of objects first, since the others refer to it.
 
         Raises:
-            DataError: a file is missing, is not of its format, or has no column that the map names.
+            DataError: a file is missing, has another format, or lacks a column that the map names.
         """
         if self._map.objects:
             self._add(OBJECTS, self._map.objects)
@@ -79,7 +79,7 @@ class TableReader:
                     video.lose(place, str(error), section=section)
 
     def _records(self, path: Path, table: AnyTable, section: str) -> Iterator[tuple[str, Record]]:
-        """The records of a file, each with its place; what is none is lost."""
+        """Return the records of a file, each with its place; invalid records are lost."""
         data, place, suffix = self._rows.read(path), self._rows.place(path), path.suffix.lower()
         if suffix not in (".json", ".jsonl", ".ndjson"):
             yield from self._csv_records(path, data, table, section)
@@ -120,7 +120,7 @@ class TableReader:
             yield f"{self._rows.place(path)}: line {lines.line_num}", record
 
     def _video(self, table: AnyTable, record: Record, name: str | None) -> VideoRows | str:
-        """The video of a record, or why there is none."""
+        """Return the video of a record, or the reason why there is none."""
         if name is None and table.video is None:
             columns = [getattr(table, one) for one in ("subject", "object") if hasattr(table, one)]
             holders = [self._holders.get(_text(record, column), set()) for column in columns]
@@ -175,7 +175,7 @@ class TableReader:
 
 
 def _add_fact(section: str, table: AnyTable, video: VideoRows, record: Record, place: str) -> None:
-    """Add a row of a section other than the objects. Raises ValueError where its times cannot be read."""
+    """Add a row of a section other than objects. Raises ValueError if its times cannot be read."""
     span = _span(table, record) if isinstance(table, SpanTable) else None
     columns = {name: getattr(table, name, None) for name in ("subject", "predicate", "object", "value", "type", "name")}
     texts = {name: _text(record, column) for name, column in columns.items()}
@@ -190,7 +190,7 @@ def _add_fact(section: str, table: AnyTable, video: VideoRows, record: Record, p
 
 
 def _items(path: Path, data: bytes, key: str | None) -> list[msgspec.Raw]:
-    """The list in a JSON file, at a key where it is no list itself."""
+    """Return the list in a JSON file, at a key if the file is not a list."""
     try:
         content = msgspec.Raw(replace_non_finite(data))
         content = msgspec.json.decode(content, type=dict[str, msgspec.Raw])[key] if key else content
@@ -201,7 +201,7 @@ def _items(path: Path, data: bytes, key: str | None) -> list[msgspec.Raw]:
 
 
 def _files(source: Path, pattern: str) -> list[tuple[Path, str | None]]:
-    """The files of a table, each with the name of its video where that is part of the path."""
+    """Return the files of a table, each with the name of its video if the path contains it."""
     if VIDEO not in pattern:
         return [(confined(source, pattern), None)]
     expression = re.compile("([^/]+)".join(map(re.escape, pattern.split(VIDEO))))
@@ -213,7 +213,7 @@ def _files(source: Path, pattern: str) -> list[tuple[Path, str | None]]:
 
 
 def _text(record: Record, column: str | None) -> str:
-    """A value as text, a number as its digits; empty where there is none."""
+    """Return a value as text, a number as its digits; empty if missing."""
     value = record.get(column) if column else None
     if isinstance(value, float) and value.is_integer():
         value = int(value)
@@ -224,7 +224,7 @@ def _json(text: str, what: str) -> Any:  # noqa: ANN401
     try:
         return msgspec.json.decode(text)
     except MALFORMED as error:
-        raise ValueError(f"its {what} is no JSON") from error
+        raise ValueError(f"its {what} is not JSON") from error
 
 
 def _number(value: object, what: str) -> float:
@@ -238,19 +238,19 @@ def _number(value: object, what: str) -> float:
 
 
 def _moment(table: AnyTable, record: Record, column: str) -> Moment:
-    """The moment in a column. Raises ValueError where there is none."""
+    """Return the moment in a column. Raises ValueError if there is none."""
     if table.frames == "names":
         return _text(record, column).replace("\\", "/").rpartition("/")[2]
     number = _number(record.get(column), column)
     if table.frames == "seconds":
         return number
     if not number.is_integer():
-        raise ValueError("a frame is no whole number")
+        raise ValueError("a frame is not a whole number")
     return int(number) - (table.frames == "from_1")
 
 
 def _span(table: SpanTable, record: Record) -> Span | None:
-    """When a record holds; None where its table has no times."""
+    """Return the span of a record; None if its table has no times."""
     if table.start is None:
         return None
     start = _moment(table, record, table.start)

@@ -1,11 +1,11 @@
-"""VISOR: sparse masks of hands and of what they use in EPIC-KITCHENS (docs/other_graphs.md).
+"""VISOR: sparse masks of hands and of the things they use in EPIC-KITCHENS (docs/other_graphs.md).
 
-A graph's frames are the pictures that are annotated, one after the other; where the video is there, all of its frames.
-The annotation knows no identity over time: things of one name in one subsequence are guessed to be one thing; where a
-picture has the name several times, they are told apart by the overlap of their masks. A hand is one object all through
-the video. What a hand is said to touch is a relation, and
-what else it may touch is unknown, but where it is said to touch nothing; "inconclusive" and "none of the above" say
-neither. A name that is "exhaustive" on a picture is marked there wherever it is to be seen.
+A graph's frames are the annotated pictures, one after the other; if the video exists, all of its frames. The annotation
+has no identities over time, so they are guessed: entities with one name in one subsequence are one object. If a picture
+has the name several times, they are told apart by the overlap of their masks. A hand is one object throughout the
+video. An annotated contact of a hand is a relation; its other contacts are unknown, except where the hand is annotated
+as touching nothing. The values "inconclusive" and "none of the above" give no information. If a name is "exhaustive"
+on a picture, all of its visible instances are marked there.
 """
 
 from __future__ import annotations
@@ -66,12 +66,12 @@ class _Entity(msgspec.Struct):
 
     @property
     def plain_name(self) -> str:
-        """The name as it is compared: case and white space do not tell things apart."""
+        """The name for comparison, without differences of case and white space."""
         return " ".join(self.name.split()).lower()
 
     @property
     def hands(self) -> list[str]:
-        """The hands that a glove is on."""
+        """The hands that wear a glove."""
         sides = [self.on_which_hand] if isinstance(self.on_which_hand, str) else self.on_which_hand
         return [side for side in sides if side in _HANDS]
 
@@ -89,7 +89,7 @@ class _File(msgspec.Struct):
 
 
 class _AnnotatedPicture(NamedTuple):
-    """An annotated picture: its number, its file, and what it shows."""
+    """An annotated picture: its number, its file, and its entities."""
 
     number: int
     path: Path
@@ -97,7 +97,7 @@ class _AnnotatedPicture(NamedTuple):
 
 
 class Visor(OpenedSource):
-    """The folder `GroundTruth-SparseAnnotations`, or the one above it."""
+    """The folder `GroundTruth-SparseAnnotations`, or its parent."""
 
     def __init__(self, folder: Path, domain: Domain) -> None:
         self._root = confined(folder, RELEASE) if (folder / RELEASE).is_dir() else folder
@@ -138,7 +138,7 @@ class Visor(OpenedSource):
     def _annotated_pictures(
         self, video_id: str, split: str, raws: Sequence[msgspec.Raw], tally: ImportTally
     ) -> list[_AnnotatedPicture]:
-        """The annotated pictures, by number."""
+        """Return the annotated pictures by number."""
         by_number: dict[int, _AnnotatedPicture] = {}
         for raw in raws:
             try:
@@ -161,7 +161,7 @@ class Visor(OpenedSource):
         return [by_number[number] for number in sorted(by_number)]
 
     def _picture(self, video_id: str, split: str, name: str) -> Path:
-        """A picture: `rgb_frames/<split>/<participant>/<video>/<name>`, or without some of these folders."""
+        """Find a picture: `rgb_frames/<split>/<participant>/<video>/<name>`, or without some of these folders."""
         participant = video_id.partition("_")[0]
         folders = [(split, participant, video_id), (split, video_id), (participant, video_id), (video_id,)]
         paths = [confined(self._root, "rgb_frames", *folder, name) for folder in folders]
@@ -175,7 +175,7 @@ class Visor(OpenedSource):
     def _timeline(
         self, video_id: str, pictures: Sequence[_AnnotatedPicture], tally: ImportTally
     ) -> tuple[Path | list[Path], list[int], int, float | None]:
-        """Pictures, the frame of each annotated one, how many frames there are, and frames a second."""
+        """Return the pictures, the frame of each annotated picture, the number of frames, and frames a second."""
         video = self._video(video_id)
         if video is None:
             rate = _NEW_RATE if re.search(r"_\d{3}\Z", video_id) else _OLD_RATE
@@ -184,7 +184,7 @@ class Visor(OpenedSource):
             tally.guessed["frame rates: the mean of pictures that are not evenly apart"] += fps is not None
             return [picture.path for picture in pictures], list(range(len(pictures))), len(pictures), fps
         facts, mapping = video_facts(video), self._mapping(video_id)
-        frames = [mapping.get(picture.frame.image.name, 0) - 1 for picture in pictures]  # the mapping counts from 1
+        frames = [mapping.get(picture.frame.image.name, 0) - 1 for picture in pictures]  # the mapping is counted from 1
         if not all(a < b for a, b in zip([-1, *frames], [*frames, facts.frame_count], strict=True)):
             raise DataError(
                 f"{video}: {MAPPING} names no frame of it for a picture, or in another order. Remedy: {_REMEDY}"
@@ -196,7 +196,7 @@ class Visor(OpenedSource):
         return video, frames, facts.frame_count, facts.fps
 
     def _mapping(self, video_id: str) -> dict[str, int]:
-        """Picture to frame of the video, counted from 1: `<video>/<picture>` to a number, or the name of a frame."""
+        """Map pictures `<video>/<picture>` to frames of the video, counted from 1: a number, or the name of a frame."""
         path = confined(self._root, MAPPING)
         try:
             rows = msgspec.json.decode(read_bounded(path, MAX_BYTES, remedy=_REMEDY), type=_Mapping)
@@ -211,7 +211,7 @@ class Visor(OpenedSource):
         return numbers
 
     def _add_pictures(self, by_frame: Mapping[int, _AnnotatedPicture], writer: GraphWriter) -> None:
-        """Add everything on the pictures, which are given by their frame in the graph."""
+        """Add all annotations of the pictures, given by their frame in the graph."""
         keys = _object_keys(by_frame, writer.size)
         names_on = {at: Counter(e.plain_name for e in picture.frame.annotations) for at, picture in by_frame.items()}
         for at, (_, _, frame) in by_frame.items():
@@ -231,7 +231,7 @@ class Visor(OpenedSource):
         writer.tally.guessed[guess] += len(set(keys.values()))
 
     def _add_contacts(self, at: int, entities: Sequence[_Entity], ids: Mapping[str, str], writer: GraphWriter) -> None:
-        """Add what hands and gloves are said to touch, and the hands that touch nothing."""
+        """Add the annotated contacts of hands and gloves, and the hands that touch nothing."""
         gloved_hands = {side for entity in entities for side in entity.hands}
         hands = {entity.plain_name: ids[entity.id] for entity in entities if entity.plain_name in _HANDS}
         for entity in entities:
@@ -242,7 +242,7 @@ class Visor(OpenedSource):
             if contact in ids and contact != entity.id:
                 writer.add_relation(ids[entity.id], ids[str(contact)], self._touch_label, at, at + 1)
             elif contact in _FREE:
-                # What is not in contact may have a glove on that is.
+                # A hand without contact may wear a glove that has one.
                 if entity.plain_name not in gloved_hands:
                     writer.idle.setdefault(ids[entity.id], []).append(at)
             elif contact in _UNKNOWN:
@@ -252,10 +252,10 @@ class Visor(OpenedSource):
 
 
 def _object_keys(by_frame: Mapping[int, _AnnotatedPicture], size: tuple[int, int]) -> dict[tuple[int, str], str]:
-    """The object that each entity (frame, id) is, as a key: a guess.
+    """Guess the object of each entity (frame, id), as a key.
 
-    A name is one object in a subsequence, a hand in the video. Where a picture has a name several times, each entity is
-    the object whose mask it overlaps most on the last picture that shows it, else a new object.
+    A name is one object in a subsequence; a hand is one object in the video. If a picture has a name several times,
+    each entity is the object whose mask it overlaps most on the last picture that shows it, else a new object.
     """
     keys: dict[tuple[int, str], str] = {}
     namesakes: dict[str, dict[int, list[_Entity]]] = defaultdict(dict)
@@ -274,7 +274,7 @@ def _object_keys(by_frame: Mapping[int, _AnnotatedPicture], size: tuple[int, int
 def _matched_keys(
     group: str, entities_at: Mapping[int, Sequence[_Entity]], size: tuple[int, int]
 ) -> dict[tuple[int, str], str]:
-    """The keys of a name that some picture has several times."""
+    """Return the keys for a name that some picture has several times."""
     keys: dict[tuple[int, str], str] = {}
     last_masks: dict[str, Rle] = {}
     for at, entities in entities_at.items():
@@ -291,14 +291,14 @@ def _matched_keys(
 
 
 def _mask(entity: _Entity, size: tuple[int, int]) -> Rle | str:
-    """The entity's mask, or what is wrong with it. A polygon inside of another one is a hole."""
+    """Return the entity's mask, or the reason why it has none. A polygon inside another is a hole."""
     across, down = size[0] / SIZE[0], size[1] / SIZE[1]
     polygons = [[number for x, y in piece for number in (x * across, y * down)] for piece in entity.segments]
     return mask_of_polygons(polygons, size[1], size[0], even_odd=True)
 
 
 def _add_masks(at: int, entities: Sequence[_Entity], ids: Mapping[str, str], writer: GraphWriter) -> set[str]:
-    """Add the masks that can be used; the ids of what has one."""
+    """Add the usable masks; return the ids of the entities that have one."""
     masks: dict[str, Rle] = {}
     for entity in entities:
         mask = _mask(entity, writer.size)
@@ -310,7 +310,7 @@ def _add_masks(at: int, entities: Sequence[_Entity], ids: Mapping[str, str], wri
 
 
 def _picture_size(path: Path) -> tuple[int, int]:
-    """The size of the pictures: that which the polygons are drawn on, or a smaller one of the same shape."""
+    """Return the size of the pictures: the size that the polygons are drawn on, or a smaller one of the same shape."""
     try:
         with Image.open(path, formats=("JPEG", "PNG")) as image:
             size = image.size

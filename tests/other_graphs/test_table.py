@@ -233,7 +233,7 @@ def _relation(**fields: Any) -> Odd:
             "frame -N, counted from N, is not among the video's N",
         ),
         (_append("boxes.csv", "\nclip_1,41,c,Coffee cup,50,30,20,20"), "counted from N, is not among the video's N"),
-        (_append("boxes.csv", "\nclip_1,1.5,c,Coffee cup,50,30,20,20"), "a frame is no whole number"),
+        (_append("boxes.csv", "\nclip_1,1.5,c,Coffee cup,50,30,20,20"), "a frame is not a whole number"),
         (_append("boxes.csv", "\nclip_1,11,c,Coffee cup,50,30,20,20"), "its object has another shape on the frame"),
         (_append("boxes.csv", "\nclip_1,14,c,lid,50,30,20,20"), "is 'Coffee cup' on another frame"),
         (_append("relations.jsonl", '{"clip": "clip_1", "who":'), "relations.jsonl: no JSON record"),

@@ -1,1 +1,1 @@
-"""Question sets in the formats of the sibling benchmarks out of any scene graph, each answer computed and proved."""
+"""Generate question sets in related benchmarks' formats from any scene graph; each answer is computed and proved."""

@@ -1,4 +1,4 @@
-"""An audit of choice questions: their balance, give-aways in their texts, and how many a guesser gets right."""
+"""Audit choice questions: their balance, cues in their texts, and how many of them a guesser answers correctly."""
 
 from __future__ import annotations
 
@@ -30,8 +30,10 @@ MOST_NAMED = 10
 
 
 class GuesserResult(NamedTuple):
-    """The result of a guesser, or of its opposite, on one task; `p_adjusted` by Holm's procedure over all results of an
-    audit."""
+    """The result of a guesser, or of its opposite, on one task.
+
+    `p_adjusted` is by Holm's procedure over all results of an audit.
+    """
 
     guesser: str
     guesses: GuessedSet
@@ -46,8 +48,8 @@ class TaskAudit(NamedTuple):
         items: number of questions; `videos` number of videos.
         per_video: fewest, median and most questions of a video.
         answers: right texts with how often they are right, the most frequent first; `distinct_answers` how many.
-        places: how often a right choice stands first, second, ...; counted where there is one right choice.
-        places_p: of these counts if every place were as likely; None with no such question.
+        places: how often a right choice is first, second, ...; counts questions with exactly one right choice.
+        places_p: p-value of these counts if all places were equally likely; None without such questions.
         alike: (item number, text, text) of choices of one question that a reader can hardly tell apart.
         guessers: the most successful first.
     """
@@ -70,10 +72,10 @@ class TaskAudit(NamedTuple):
 
 
 def choice_sets(data: str, benchmark: str, split: str = "all") -> dict[str, list[TextQuestion]]:
-    """The questions with choices of a built dataset, by task; those with hidden answers are left out.
+    """Return the choice questions of a built dataset by task, without those with hidden answers.
 
     Raises:
-        DataError, ConfigError: there is no such dataset or split, or no task of it gives choices.
+        DataError, ConfigError: the dataset or split does not exist, or none of its tasks has choices.
     """
     sets: dict[str, list[TextQuestion]] = {}
     for config in config_names(data):
@@ -91,7 +93,7 @@ def choice_sets(data: str, benchmark: str, split: str = "all") -> dict[str, list
 
 
 def generated_sets(folder: Path) -> dict[str, list[TextQuestion]]:
-    """The questions with choices in a folder that `generate` wrote, by family and subtask; empty where it is none.
+    """Return the choice questions in a folder written by `generate`, by family and subtask; empty for other folders.
 
     Raises:
         DataError: a file of items cannot be read.
@@ -119,7 +121,7 @@ class _ItemLevel(msgspec.Struct):
 
 
 class _ItemLine(msgspec.Struct):
-    """The fields of a line of `<family>.items.jsonl` that an audit reads."""
+    """The fields that an audit reads from a line of `<family>.items.jsonl`."""
 
     subtask: str
     video_id: str
@@ -134,7 +136,7 @@ _DECODER = msgspec.json.Decoder(_ItemLine)
 
 
 def audit_sets(sets: Mapping[str, Sequence[TextQuestion]]) -> list[TaskAudit]:
-    """The audit of each task's questions; tasks without any are left out."""
+    """Return the audit of each task's questions; tasks without questions are left out."""
     audits = [_audit(task, questions) for task, questions in sets.items() if questions]
     guessed_sets = [
         (audit.task, guesser, guesses)
@@ -156,7 +158,7 @@ def _audit(task: str, questions: Sequence[TextQuestion]) -> TaskAudit:
     answers = Counter(question.choices[at] for question in questions for at in question.correct)
     single = [question for question in questions if len(question.correct) == 1]
     places = np.bincount([question.correct[0] for question in single], minlength=1)
-    # Of questions with one right choice; those with fewer choices have fewer places.
+    # Only questions with one right choice; questions with fewer choices have fewer places.
     expected = np.array([sum(1 / len(q.choices) for q in single if at < len(q.choices)) for at in range(len(places))])
     return TaskAudit(
         task=task,

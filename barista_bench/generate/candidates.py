@@ -1,5 +1,6 @@
-"""Questions that could be asked, what decides whether they may be, and the sampling of those that are: by balance over
-videos, answers and the places of choices. HanDyVQA's are sampled by balance over words too.
+"""Candidates for questions, the decision whether they can be asked, and the sampling of a set.
+
+A set is balanced over videos, answers and the places of right choices; HanDyVQA's sets also over words.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ Tally = Counter[tuple[str, str]]
 
 
 class Choice(NamedTuple):
-    """One answer, and what it says of the scene."""
+    """A choice, with the statement about the scene that it makes."""
 
     text: str
     statement: Statement
@@ -50,14 +51,14 @@ LEVELS: tuple[Level, ...] = get_args(Level)
 
 
 class Difficulty(msgspec.Struct, frozen=True):
-    """Difficulty of answering a question by looking.
+    """The difficulty of answering a question by watching the video.
 
     Args:
-        area: smallest fraction of the frame, 0 to 1, that the box of anything that it is about covers at the moments
-            asked about; None where there is none.
-        seconds: for how long the thing that is seen shortest is in the picture, of what is shown; None without a thing.
-        near: how many of the distractors that it needs are near in place, category or time.
-        steps: things that must be seen and put together.
+        area: the smallest fraction of the frame, 0 to 1, that the box of any object of the question covers at the
+            moments asked about; None without boxes.
+        seconds: for the object seen for the shortest time, how long it is in the frames shown; None without objects.
+        near: how many of the needed distractors are near in place, category or time.
+        steps: number of things that must be seen and combined.
         score: mean of these, each 0 (easy) to 1 (hard).
     """
 
@@ -74,23 +75,24 @@ class QuestionCandidate(msgspec.Struct, frozen=True, kw_only=True):
 
     Args:
         subtask: of its family.
-        video_id: whose graph decides it.
-        question: text; an instruction where the family has no questions.
-        right: every right answer.
-        distractors: answers that may be offered beside, the most plausible first; more than are needed.
-        given: what must hold for the question to be asked at all, as that what it speaks of is to be seen.
+        video_id: the video whose graph decides the question.
+        question: text; an instruction if the family has no questions.
+        right: all right answers.
+        distractors: possible wrong choices, the most plausible first; more than needed.
+        given: what must hold before the question can be asked, for example that its objects are visible.
         span: frames [start, stop) that are shown.
         frames: moments that the question is about.
-        objects: ids of what it is about.
-        answer: what the answer is, for the balance of the set; by default the text of the right ones.
-        event: what happens that is asked about: of one event a subtask asks once. By default what is said of `objects`
-            by the right answers.
-        second: of the video, that is asked about, where the same may be asked again `AGAIN` seconds before or after.
-        extra: what the family writes beside, JSON values.
-        wording: of `wordings.yaml`, `family/key`, with what fills its `slots`; empty for a text that stays as it is.
-        form: the one of its forms that `question` has; empty for the plain one.
-        difficulty: as `difficulty.with_difficulty` states it.
-        origins: text of a distractor to where it is from: `SAME_OBJECT`, `SAME_MOMENT`, or neither.
+        objects: ids of the objects that the question is about.
+        answer: the answer as a key for the balance of the set; by default the text of the right answers.
+        event: the event that the question is about; a subtask asks about each event once. By default the statements of
+            the right answers about `objects`.
+        second: second of the video that the question is about, if the same question may be asked again `AGAIN` seconds
+            before or after.
+        extra: further JSON values that the family writes.
+        wording: `family/key` in `wordings.yaml`, filled with `slots`; empty for a fixed text.
+        form: the form of the wording that `question` has; empty for the plain form.
+        difficulty: set by `difficulty.with_difficulty`.
+        origins: text of a distractor to its origin: `SAME_OBJECT`, `SAME_MOMENT`, or neither.
     """
 
     subtask: str
@@ -126,24 +128,24 @@ class QuestionCandidate(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def event_key(self) -> tuple[str, ...]:
-        """A key that two candidates of one video share where they ask about one event."""
+        """Return a key shared by candidates of one video that ask about the same event."""
         return (self.subtask, self.event) if self.event else (self.subtask, self.right_text, *self.objects)
 
     @property
     def fact_key(self) -> tuple[object, ...]:
-        """A key that two candidates of one video share where they have the same answer at the same moments."""
+        """Return a key shared by candidates of one video with the same answer at the same moments."""
         return (self.subtask, self.right_text, *self.frames) if self.frames else self.event_key
 
 
 def decide(candidate: QuestionCandidate, scene: Scene, distractors_needed: int) -> QuestionCandidate | str:
-    """Prove a candidate by the graph: what is given and right holds, and enough of the wrong answers are excluded.
+    """Prove a candidate by the graph: its conditions and right answers hold, and enough wrong answers are excluded.
 
     Args:
         distractors_needed: how many wrong answers the question takes.
 
     Returns:
-        The candidate with those wrong answers that are excluded, and that nobody can take for a right one or for each
-        other; or why it cannot be asked.
+        The candidate with the excluded wrong answers that cannot be confused with a right answer or with each other; or
+        the reason why it cannot be asked.
     """
     nouns = [scene.things[name].noun for name in candidate.objects if name in scene.things]
     choices = [*candidate.right, *candidate.distractors]
@@ -166,7 +168,7 @@ def decide(candidate: QuestionCandidate, scene: Scene, distractors_needed: int) 
 
 
 def are_alike(first: str, second: str) -> bool:
-    """Whether two texts are the same to a reader: but for case, articles, stops, or the odd letter in the same words.
+    """Whether two texts are the same to a reader: they differ only in case, articles, full stops, or single letters.
 
     >>> are_alike("The red cup.", "red cup"), are_alike("left hand", "right hand"), are_alike("colour", "color")
     (True, False, True)
@@ -183,7 +185,7 @@ def _plain_text(text: str) -> str:
 
 
 def reasons_of(subtask: str, tally: Tally) -> dict[str, int]:
-    """Reason to number of candidates, the most frequent first."""
+    """Return the number of candidates for each reason, the most frequent first."""
     rows = [(reason, count) for (name, reason), count in tally.items() if name == subtask]
     return dict(sorted(rows, key=lambda row: (-row[1], row[0])))
 
@@ -193,8 +195,8 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
 
     Args:
         id: in its family.
-        choices: in the order asked; empty where the family offers none.
-        correct: indices of the right ones.
+        choices: in the order asked; empty if the family has no choices.
+        correct: indices of the right choices.
     """
 
     id: str
@@ -204,13 +206,13 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def by_video(items: Iterable[Item]) -> Iterator[tuple[str, list[Item]]]:
-    """(video id, its items in the order given), so that each graph is read once."""
+    """Group items by video id, in the given order, so that each graph is read once."""
     ordered = sorted(items, key=lambda item: item.candidate.video_id)
     return ((video_id, list(rows)) for video_id, rows in groupby(ordered, key=lambda item: item.candidate.video_id))
 
 
 def one_per_event(candidates: Iterable[QuestionCandidate], seed: int, tally: Tally) -> list[QuestionCandidate]:
-    """Candidates of a video, by seed: one of each event and answer, and others of an event `AGAIN` seconds apart.
+    """Choose candidates of a video by seed: one per event and answer, and more for an event if `AGAIN` seconds apart.
 
     The others are counted as `REPEATED`.
     """
@@ -232,9 +234,10 @@ def one_per_event(candidates: Iterable[QuestionCandidate], seed: int, tally: Tal
 
 
 def thin(candidates: Iterable[QuestionCandidate], most: int, seed: int) -> list[QuestionCandidate]:
-    """At most `most` of one video's candidates of each subtask, by turns of their answers, then of their questions.
+    """Keep at most `most` candidates of each subtask of one video, alternating between answers, then between questions.
 
-    A video keeps no more than it could be asked for, so that memory is bounded by the set and not by the videos.
+    A video keeps no more candidates than could be asked about it, so memory grows with the size of the set, not with
+    the videos.
     """
     by_subtask: dict[str, list[QuestionCandidate]] = defaultdict(list)
     for candidate in candidates:
@@ -243,7 +246,7 @@ def thin(candidates: Iterable[QuestionCandidate], most: int, seed: int) -> list[
 
 
 def sample(candidates: Sequence[QuestionCandidate], size: int, seed: int) -> list[QuestionCandidate]:
-    """At most `size` of one subtask's candidates: the video and the answer sampled least so far come next.
+    """Sample at most `size` candidates of one subtask; the video and the answer sampled least so far come next.
 
     The order of `candidates` does not matter.
     """
@@ -261,7 +264,7 @@ def sample(candidates: Sequence[QuestionCandidate], size: int, seed: int) -> lis
 
 
 def _in_turns_of_answers(candidates: Sequence[QuestionCandidate], seed: int) -> list[QuestionCandidate]:
-    """The first of each answer, then the second of each, ...; within an answer in seeded order."""
+    """Return the first candidate of each answer, then the second of each, ...; within an answer in seeded order."""
     by_answer: dict[str, list[QuestionCandidate]] = defaultdict(list)
     for candidate in sorted(candidates, key=lambda c: _seeded_key(c, seed)):
         by_answer[candidate.answer_class].append(candidate)
@@ -276,13 +279,13 @@ def _seeded_key(c: QuestionCandidate, seed: int) -> int:
 def with_choices(
     sampled: Sequence[QuestionCandidate], prefix: str, distractors_needed: Callable[[QuestionCandidate], int], seed: int
 ) -> list[Item]:
-    """Items: the sampled questions with their choices, each in its place.
+    """Return the sampled questions as items, with their choices in order.
 
-    A choice is sampled as wrong in proportion to how often it is right in the subtask, so that how often it stands
-    there says nothing; the right one takes each place equally often.
+    A choice is sampled as wrong in proportion to how often it is right in the subtask, so its frequency gives no
+    information. The right choice takes each place equally often.
 
     Args:
-        prefix: of ids, which count from 0 within it.
+        prefix: beginning of the ids, which are numbered from 0.
         distractors_needed: how many distractors a candidate takes.
     """
     balance = Counter(choice.text for c in sampled for choice in c.right * distractors_needed(c))
@@ -294,9 +297,9 @@ def with_choices(
         pool = list(candidate.distractors)
         needed = distractors_needed(candidate)
         while len(distractors) < needed:
-            # A third is from the same moment or about the same thing, as far as there are such.
+            # If possible, a third of them is from the same moment or about the same object.
             is_first = len(distractors) < -(-needed // NEAR_FRACTION)
-            # Ties go to the more plausible, which stands first.
+            # Ties are broken by plausibility, the order of the list.
             best = max(
                 range(len(pool)),
                 key=lambda i: (is_first and bool(candidate.origins.get(pool[i].text)), balance[pool[i].text], -i),
@@ -308,7 +311,7 @@ def with_choices(
 
 
 def _item(item_id: str, candidate: QuestionCandidate, distractors: list[Choice], position: int, seed: int) -> Item:
-    """An item whose right choice, if there is one, stands at `position`; several right ones stand anywhere."""
+    """Return an item with its only right choice at `position`, or with several right choices at random places."""
     rng = random.Random(_seeded_key(candidate, seed))  # noqa: S311
     choices = list(distractors)
     if len(candidate.right) == 1:

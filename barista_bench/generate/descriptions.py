@@ -1,7 +1,6 @@
-"""What a thing is called where its name alone could mean another one too: by what is done to it, by where it is, by its
-side of the picture, by order. A description is used where the graph shows that it fits one thing on all frames.
+"""Describe an object whose name is ambiguous by its action, its place, its side of the picture or its order.
 
-Frames count from 0.
+A description is used if the graph shows that it fits only one object on all frames. Frames are counted from 0.
 """
 
 from __future__ import annotations
@@ -35,18 +34,20 @@ GRIP, TOUCH = "hold", "touch"
 
 
 class Description(NamedTuple):
-    """Words for a thing that fit behind "the", and what tells it by them."""
+    """Words for an object that follow "the", and the property that identifies it."""
 
     text: str
     basis: Basis
 
 
 def named(scene: Scene, thing: NamedObject, frames: Collection[int], barred: Collection[Basis] = ()) -> NamedObject:
-    """A thing by its name, or, where that could mean another one on some of the frames, by the first description that
-    could not; by its name too where there is none.
+    """Return an object under an unambiguous name on all of the frames.
+
+    This is its name, or, if that is ambiguous on some frames, the first unambiguous description. Without one, the name
+    is used all the same.
 
     Args:
-        barred: what must not tell it apart, as what the question asks about.
+        barred: properties that must not identify it, such as the property that the question asks about.
     """
     if scene.is_unique(thing, frames):
         return thing
@@ -56,7 +57,7 @@ def named(scene: Scene, thing: NamedObject, frames: Collection[int], barred: Col
 
 
 def is_told_apart(scene: Scene, thing: NamedObject, frames: Collection[int]) -> bool:
-    """Whether what a thing is called fits nothing else on any of the frames."""
+    """Whether the name or description of an object fits no other object on any of the frames."""
     if not thing.description:
         return scene.is_unique(thing, frames)
     return any(row.text == thing.name for row in unique_descriptions(scene, thing.id, tuple(frames)))
@@ -64,9 +65,9 @@ def is_told_apart(scene: Scene, thing: NamedObject, frames: Collection[int]) -> 
 
 @cached_by_scene
 def unique_descriptions(scene: Scene, object_id: str, frames: tuple[int, ...]) -> tuple[Description, ...]:
-    """Descriptions of a thing, but for its name, that fit nothing else on any of the frames, the most natural first.
+    """Return descriptions of an object, without its name, that fit no other on any frame, the most natural first.
 
-    None where things of its category may be in view that are not annotated.
+    Returns none if objects of its category may be in view without annotation.
     """
     thing = scene.things[object_id]
     if not frames or not all(scene.coverage.covers_category(thing.category, at, at + 1) for at in frames):
@@ -78,7 +79,7 @@ def unique_descriptions(scene: Scene, object_id: str, frames: tuple[int, ...]) -
 
 
 class _Case(NamedTuple):
-    """A thing on frames, and by frame the others in view that its name could mean."""
+    """An object on frames, and for each frame the other visible objects that its name could mean."""
 
     scene: Scene
     thing: NamedObject
@@ -86,11 +87,11 @@ class _Case(NamedTuple):
 
     @property
     def others(self) -> list[str]:
-        """All others in view on some of the frames."""
+        """All other objects in view on some of the frames."""
         return list(dict.fromkeys(other for others in self.in_view.values() for other in others))
 
     def only_this(self, fits: Callable[[str, int], bool | None]) -> bool:
-        """Whether something is so of the thing on all frames, and of nothing else that its name could mean on any."""
+        """Whether `fits` is true for the object on all frames, and never for another that its name could mean."""
         return all(
             fits(self.thing.id, frame) is True and all(fits(other, frame) is False for other in others)
             for frame, others in self.in_view.items()
@@ -98,7 +99,7 @@ class _Case(NamedTuple):
 
 
 def _by_action(case: _Case) -> Iterator[Description]:
-    """The lemon being cut: the activity under way, or a contact other than a grip, is with this one."""
+    """ "The lemon being cut": the only object with the current activity, or with a contact other than a grip."""
     scene, thing = case.scene, case.thing
     verbs = scene.domain.families.get("egocot", {}).get("verbs", {})
     contacts = {words.do for words in scene.domain.contacts.values()}
@@ -106,7 +107,7 @@ def _by_action(case: _Case) -> Iterator[Description]:
     for action in scene.actions:
         is_under_way = action.start + scene.margin <= min(frames) and max(frames) < action.end - scene.margin
         if is_under_way and action.verb not in contacts and scene.domain.same_noun(action.noun, thing.noun):
-            # Whoever is touched at any time of the activity could be the one that it is done to.
+            # Any object touched during the activity could be its object.
             touched = {use.thing.id for use in uses_near(scene, action.start, action.end)}
             is_known = scene.coverage.covers_layer("relations", action.start, action.end)
             if is_known and thing.id in touched and not touched & set(case.others):
@@ -126,7 +127,10 @@ def _by_hand(case: _Case) -> Iterator[Description]:
 
 
 def _is_done_to(scene: Scene, side: Side, contact: str, item: str, frame: int) -> bool | None:
-    """Whether a hand is seen to do this to a thing; False where no contact of it is recorded, and none is left out."""
+    """Whether a hand visibly does this to an object.
+
+    False if none of its contacts is recorded, and the record of contacts is complete.
+    """
     uses = uses_near(scene, frame, frame + 1, side=side, object_id=item)
     if not uses:
         return False if is_known_to_touch(scene, side, frame) else None
@@ -137,11 +141,11 @@ def _is_done_to(scene: Scene, side: Side, contact: str, item: str, frame: int) -
 
 
 def _by_place(case: _Case) -> Iterator[Description]:
-    """The mug on the drip tray."""
+    """ "The mug on the drip tray"."""
     scene, thing = case.scene, case.thing
     for predicate, other in dict.fromkeys((span.predicate, span.other) for span in scene.places if span.thing == thing):
         words = scene.domain.places.get(predicate)
-        # "The tray holding the mug" could be told by a hand.
+        # "The tray holding the mug" could be confused with a hand.
         is_place = words is not None and not words.is_part and not words.words.endswith("ing")
         if words is None or not is_place or other.id in case.others or not scene.is_unique(other, case.in_view):
             continue
@@ -154,7 +158,7 @@ def _is_at(scene: Scene, predicate: str, other: str, item: str, frame: int) -> b
 
 
 def _by_side(case: _Case) -> Iterator[Description]:
-    """The lemon on the left: the same few are in view on all frames, one after the other from left to right."""
+    """ "The lemon on the left": the same few objects are in view on all frames, in the same order from left to right."""
     orders = {_from_left(case.scene, [case.thing.id, *others], at) for at, others in case.in_view.items()}
     order = orders.pop()
     if orders or order is None or len(order) > len(ORDINALS):
@@ -167,7 +171,7 @@ def _by_side(case: _Case) -> Iterator[Description]:
 
 
 def _from_left(scene: Scene, items: Sequence[str], frame: int) -> tuple[str, ...] | None:
-    """Objects by the middles of their boxes; None where one is not well to be seen, or two are not clearly apart."""
+    """Sort objects by the centres of their boxes; None if an object is not clearly visible, or two are too close."""
     if not all(scene.is_visible(item, frame) for item in items):
         return None
     boxes = scene.boxes(frame)
@@ -178,7 +182,7 @@ def _from_left(scene: Scene, items: Sequence[str], frame: int) -> tuple[str, ...
 
 
 def _by_touch(case: _Case) -> Iterator[Description]:
-    """The lemon that the person touches first, of those that are ever touched."""
+    """ "The lemon that the person touches first", among the lemons touched at any time."""
     scene, ids = case.scene, {case.thing.id, *case.scene.namesakes(case.thing.id)}
     first_uses = {use.thing.id: use for use in reversed(scene.uses) if use.thing.id in ids}
     uses = sorted(first_uses.values(), key=attrgetter("start"))
@@ -192,7 +196,7 @@ def _by_touch(case: _Case) -> Iterator[Description]:
 
 
 def _by_appearance(case: _Case) -> Iterator[Description]:
-    """The lemon that comes into view later, of two."""
+    """ "The lemon that comes into view later", of two."""
     scene, namesakes = case.scene, case.scene.namesakes(case.thing.id)
     if len(namesakes) != 1 or not scene.coverage.covers_category(case.thing.category):
         return

@@ -1,4 +1,4 @@
-"""The difficulty of a question for somebody who answers it by looking, and the origins of its distractors."""
+"""The difficulty of answering a question by watching the video, and the origins of its distractors."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ THRESHOLDS = (0.3, 0.5)
 
 
 def parse_levels(text: str) -> tuple[Level, ...]:
-    """The levels from one to another, `easy:medium`, or one. Raises ConfigError for what is none."""
+    """Parse a range of levels, `easy:medium`, or a single level. Raises ConfigError for other texts."""
     first, _, last = text.partition(":")
     last = last or first
     if first not in LEVELS or last not in LEVELS or LEVELS.index(first) > LEVELS.index(last):
         remedy = "name one of easy, medium and hard, or two with a colon between, the easier one first"
-        raise ConfigError(f"difficulty: {text!r} is no range of levels. Remedy: {remedy}")
+        raise ConfigError(f"difficulty: {text!r} is not a range of levels. Remedy: {remedy}")
     return LEVELS[LEVELS.index(first) : LEVELS.index(last) + 1]
 
 
 def with_difficulty(candidate: QuestionCandidate, scene: Scene, distractors_needed: int) -> QuestionCandidate:
-    """A decided candidate with its difficulty, the origins of its distractors, and those that have one first.
+    """Return a decided candidate with its difficulty and its distractors' origins; those with an origin come first.
 
     Args:
-        distractors_needed: how many distractors it takes.
+        distractors_needed: how many distractors the question takes.
     """
     topic = _Topic(candidate, scene)
     origins = {choice.text: topic.origin(choice) for choice in candidate.distractors}
@@ -63,12 +63,12 @@ def with_difficulty(candidate: QuestionCandidate, scene: Scene, distractors_need
 
 
 def _hardness(value: float, easy: float, hard: float) -> float:
-    """0 where a value is easy, 1 where it is hard, by its logarithm between."""
+    """Return 0 for an easy value, 1 for a hard one, and interpolate between them by the logarithm."""
     return min(1.0, max(0.0, log(max(value, 1e-9) / easy) / log(hard / easy)))
 
 
 def steps_of(statement: Statement) -> int:
-    """The things that must be seen and put together to tell a statement."""
+    """Return the things that must be seen and combined to decide a statement."""
     if isinstance(statement, AllOf):
         return sum(map(steps_of, statement.parts))
     sequences = [getattr(statement, name, ()) for name in ("actions", "values")]
@@ -87,19 +87,19 @@ class _Topic:
         self.nouns = {noun_of(name) for choice in candidate.right for name in _actions_of(choice.statement)}
 
     def area(self) -> float | None:
-        """The smallest fraction of the frame that the box of anything it is about covers when it is asked about."""
+        """The smallest fraction of the frame covered by the box of any object at the moments asked about."""
         frame_area = self.scene.video.video.width * self.scene.video.video.height
         boxes = [box for frame in self.frames for box in self._boxes(frame)]
         return round(min(width * height for *_, width, height in boxes) / frame_area, 6) if boxes else None
 
     def seconds(self) -> float | None:
-        """Seconds of what is shown on which all that it is about is to be seen: the shortest."""
+        """The seconds for which the object seen for the shortest time is visible in the frames shown."""
         frames_of_objects = [self.scene.frames_of(item) for item in self.objects]
         counts = [int(np.diff(np.searchsorted(frames, self.span))[0]) for frames in frames_of_objects]
         return round(min(counts) / self.scene.fps, 3) if counts else None
 
     def origin(self, choice: Choice) -> str:
-        """A distractor's origin: `SAME_OBJECT`, `SAME_MOMENT`, or neither, which is empty."""
+        """Return a distractor's origin: `SAME_OBJECT`, `SAME_MOMENT`, or empty."""
         actions = _actions_of(choice.statement)
         if any(noun_of(name) in self.nouns for name in actions):
             return SAME_OBJECT
@@ -112,7 +112,7 @@ class _Topic:
         return SAME_MOMENT if is_object_seen or is_noun_seen or is_going_on else ""
 
     def is_near(self, choice: Choice, origin: str) -> bool:
-        """Whether a distractor is near in place, in category or in time: it is of what the answer is about too."""
+        """Whether a distractor is near in place, category or time, or about an object of the answer."""
         if origin == SAME_OBJECT:
             return True
         objects, things = self._objects(choice.statement), self.scene.things
@@ -133,11 +133,11 @@ class _Topic:
         return [boxes[item] for item in self.objects if item in boxes]
 
     def _objects(self, statement: Statement) -> list[str]:
-        """Ids of the things that a statement names."""
+        """Return the ids of the objects that a statement names."""
         return [text for text in _strings_in(msgspec.to_builtins(statement)) if text in self.scene.things]
 
     def _is_in_view(self, noun: str) -> bool:
-        """Whether the noun of an action can name something in the picture when it is asked about."""
+        """Whether the noun of an action could name an object visible at the moments asked about."""
         return any(self.scene.domain.same_noun(noun, other) for other in self._nouns_in_view)
 
     @cached_property
@@ -148,21 +148,21 @@ class _Topic:
         )
 
     def _goes_on(self, name: str) -> bool:
-        """Whether an action goes on within the seconds of a clip around a moment that is asked about."""
+        """Whether an action takes place within a clip's length around a moment asked about."""
         reach = self.scene.frames_in(self.scene.domain.lengths.clip)
         spans = [span for span in (*self.scene.actions, *self.scene.steps) if span.name == name]
         return any(span.start - reach <= at < span.end + reach for span in spans for at in self.frames)
 
 
 def _actions_of(statement: Statement) -> list[str]:
-    """The actions and steps that a statement says, in its parts too."""
+    """Return the actions and steps of a statement and its parts."""
     own_actions = [getattr(statement, name) for name in ("action", "step") if hasattr(statement, name)]
     part_actions = (name for part in getattr(statement, "parts", ()) for name in _actions_of(part))
     return [*own_actions, *getattr(statement, "actions", ()), *part_actions]
 
 
 def _strings_in(value: object) -> list[str]:
-    """Every string in nested dicts and sequences, in any order."""
+    """Return all strings in nested dicts and sequences, in any order."""
     strings: list[str] = []
     rest = [value]
     while rest:

@@ -1,8 +1,8 @@
-"""EgoCoT-Bench's questions out of a scene graph: hands, states, places and steps, with evidence and reasons.
+"""Generate EgoCoT-Bench's questions from a scene graph: hands, states, places and steps, with evidence and reasons.
 
-The evidence of a question is in the benchmark's schema; beside it, `evidence.graph` holds the facts that decide it,
-each with its time and in words: states, actions and steps, order and causes; and, with `holds` false, what the graph
-excludes of what the distractors say.
+The evidence of a question has the benchmark's schema. In addition, `evidence.graph` contains the facts that decide it,
+each with its time and as a sentence: states, actions and steps, order and causes. Facts with `holds` false are claims
+of distractors that the graph excludes.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ from barista_bench.scene_graph.reading import ProblemLog
 
 
 class StatedFact(NamedTuple):
-    """A fact that a statement rests on: `text` says it, `atom` proves it.
+    """A fact that a statement is based on: `text` is its sentence, `atom` proves it.
 
-    It is said of `frame`, and holds on frames [start, end] if it does. Of a cause all of these are the frames shown
-    around the change.
+    It is about `frame`; if true, it holds on frames [start, end]. For a cause, these are the frames shown around the
+    change.
     """
 
     subject: str
@@ -63,7 +63,7 @@ class EvidenceMaker:
         self._number = {item.id: number for number, item in enumerate(scene.video.objects, start=1)}
 
     def evidence(self, item: Item) -> dict[str, Json]:
-        """An item's evidence in the benchmark's form: targets, their boxes when asked about, contacts, facts."""
+        """Return an item's evidence in the benchmark's format: targets (boxes when asked about), contacts, facts."""
         candidate = item.candidate
         right = [*candidate.given, *(choice.statement for choice in candidate.right)]
         wrong = [choice.statement for at, choice in enumerate(item.choices) if at not in item.correct]
@@ -86,7 +86,7 @@ class EvidenceMaker:
         }
 
     def facts(self, statement: Statement) -> Iterator[StatedFact]:
-        """The facts that a statement is made of, whether or not they hold."""
+        """Return the facts of a statement, true or false."""
         match statement:
             case AllOf(parts) | AnyOf(parts):
                 for part in parts:
@@ -142,7 +142,7 @@ class EvidenceMaker:
         yield StatedFact(phrase, "causes", outcome, start, start, end, text, cause)
 
     def _order_facts(self, objects: Sequence[str], atom: Statement) -> Iterator[StatedFact]:
-        """The first hand on each of two things, and their order."""
+        """Return the first contact with each of two objects, and their order."""
         uses = [next(use for use in self.scene.uses if use.thing.id == object_id) for object_id in objects]
         touches = [f for use in uses for f in self.facts(Touches(use.side, use.thing.id, use.contacts[0][1]))]
         yield from touches
@@ -159,7 +159,7 @@ class EvidenceMaker:
                 yield {"distinct_id": self._number[object_id], "time": self.view.time(frame), "bbox": corners}
 
     def _contact_relations(self, facts: Sequence[StatedFact]) -> list[Json]:
-        """Relations in the benchmark's schema: each contact that a fact about a touch is recorded as."""
+        """Return relations in the benchmark's schema: each recorded contact of the facts about touching."""
         return _distinct(
             {
                 "subject_name": fact.subject,
@@ -187,7 +187,7 @@ class EvidenceMaker:
         }
 
     def _is_excluded(self, fact: StatedFact) -> bool:
-        """Whether a fact does not hold; order is left out: what comes first excludes by itself that it comes later."""
+        """Whether a fact is false; facts about order are left out, since the true order already excludes the others."""
         return fact.predicate != "precedes" and fact.atom.truth(self.scene) is False
 
     def _name(self, object_id: str) -> str:
@@ -206,7 +206,7 @@ def _objects(statement: Statement) -> Iterator[str]:
 
 
 def _extent(spans: Sequence[ValueSpan] | Sequence[ActionSpan], frame: int) -> tuple[int, int]:
-    """First and last frame of the first span that holds on a frame; that frame where none does."""
+    """Return the first and last frame of the first span that holds on a frame; that frame twice without such a span."""
     return next(((span.start, span.end - 1) for span in spans if span.start <= frame < span.end), (frame, frame))
 
 
@@ -225,7 +225,10 @@ _Record = dict[str, Json]
 
 
 class EgocotFamily(Family):
-    """Media are the videos as they are; questions are about frames that the benchmark's task shows of them."""
+    """EgoCoT-Bench's questions.
+
+    Its media are the original videos; questions are about frames that the benchmark's task shows.
+    """
 
     name: ClassVar[str] = "egocot"
     subtasks: ClassVar[tuple[str, ...]] = tuple(QUESTIONS)
@@ -244,7 +247,7 @@ class EgocotFamily(Family):
             yield from ask(view)
 
     def write(self, items: Sequence[Item], source: SceneGraph, out: Path) -> None:
-        """`dev.json`, `test.json` without answers, evidence and reasons, `media_manifest.json` and `media/`."""
+        """Write `dev.json`, `test.json` (without answers, evidence and reasons), `media_manifest.json` and `media/`."""
         records: dict[Split, list[Json]] = {"dev": [], "test": []}
         manifest: list[Json] = []
         (out / "media").mkdir()
@@ -260,7 +263,7 @@ class EgocotFamily(Family):
 
 
 def record_of(item: Item, maker: EvidenceMaker | None) -> _Record:
-    """One sample as the benchmark's files have it; without answer, evidence and reasons where there is no `maker`."""
+    """Return one sample in the benchmark's format; without `maker`, it has no answer, evidence and reasons."""
     candidate, subtask = item.candidate, BY_CODE[item.candidate.subtask]
     record: _Record = {
         "qid": item.id,
@@ -279,7 +282,7 @@ def record_of(item: Item, maker: EvidenceMaker | None) -> _Record:
 
 
 def _reasons(record: _Record, scene: Scene) -> list[str]:
-    """Sentences of an item's reasoning: the facts of its evidence, and then the answer."""
+    """Return the sentences of an item's reasoning: the facts of its evidence, then the answer."""
     item = RecordReader(ProblemLog("generated")).read(PlacedRecord("record", {**record, "reasoning": ["-"]}))
     assert item.answer is not None, "only answered questions get reasons"
     size = scene.video.video.width, scene.video.video.height
@@ -296,7 +299,7 @@ _VERBS = {
 
 
 def rationale_of(evidence: EvidenceBase) -> list[str]:
-    """Sentences for all relations, places in focus, targets and moments that the evidence points at.
+    """Return sentences for all relations, places in focus, targets and moments in the evidence.
 
     >>> rationale_of(EvidenceBase(facts=(EvidenceFact("left hand", "holds", "pot", ((1.0, 1.0),)),)))
     ['At 00:01.00, the left hand holds the pot.']
@@ -312,7 +315,7 @@ def rationale_of(evidence: EvidenceBase) -> list[str]:
 
 
 def fact_sentence(fact: EvidenceFact, span: Times | None = None) -> str:
-    """A sentence on one relation, dated by `span` or by its first span."""
+    """Return a sentence about one relation, with the time of `span` or of its first span."""
     span = span or (fact.spans[0] if fact.spans else None)
     if fact.text:
         return _with_time(f"{fact.text}.", None if fact.predicate == "precedes" else span)
@@ -321,12 +324,12 @@ def fact_sentence(fact: EvidenceFact, span: Times | None = None) -> str:
 
 
 def place_sentence(box: EvidenceBox) -> str:
-    """A sentence on the part of the frame in which one thing is, at one time."""
+    """Return a sentence about the part of the frame where an object is, at one time."""
     return _with_time(f"the {_noun(box.name)} is in the {region_words(box.box)} of the frame.", (box.time, box.time))
 
 
 def region_words(box: Xyxy) -> str:
-    """The part of the frame that a box lies in, by its centre; `box` in fractions of the frame.
+    """Return the part of the frame that contains a box's centre; `box` in fractions of the frame.
 
     >>> region_words((0.0, 0.8, 0.2, 1.0)), region_words((0.4, 0.4, 0.6, 0.6))
     ('lower left', 'middle')

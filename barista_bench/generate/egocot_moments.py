@@ -1,6 +1,6 @@
-"""The moments that EgoCoT-Bench's task shows of a video, and what its questions share: names, times, candidates.
+"""The moments that EgoCoT-Bench's task shows of a video, and shared parts of its questions: names, times, candidates.
 
-Frames count from 0; spans are [start, end).
+Frames are counted from 0; spans are [start, end).
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ class EgocotWords(DomainRecord, frozen=True):
     """The family's section of a domain file.
 
     Args:
-        states: a value, as it stands after `is`; by default the value itself.
-        causes: a value, and verbs of actions that bring it about.
-        verbs: the verb of an activity, as people say it; by default the verb itself.
+        states: value to its words after `is`; by default the value itself.
+        causes: value to the verbs of actions that cause it.
+        verbs: verb of an activity to its common form; by default the verb itself.
     """
 
     states: dict[str, str] = msgspec.field(default_factory=dict)
@@ -47,7 +47,7 @@ class EgocotWords(DomainRecord, frozen=True):
         return self.states.get(value, value)
 
     def phrase(self, name: str) -> str:
-        """The name of an action or a step, with articles.
+        """Return the name of an action or a step, with articles.
 
         >>> words = EgocotWords(verbs={"pick": "pick up"})
         >>> words.phrase("Pick cup"), words.phrase("Pick up cup"), words.phrase("Add ingredient to bowl")
@@ -63,12 +63,12 @@ class EgocotWords(DomainRecord, frozen=True):
 
 
 class Moment(NamedTuple):
-    """The moment that a question is about: frames at which its answer must hold, and the words that say when.
+    """The moment that a question is about: frames on which its answer must hold, and the words for its time.
 
     Args:
-        wording: behind the subtask's key in `wordings.yaml`.
-        given: what makes `slots` say just these frames.
-        noun: a name that `slots` say, which would give a thing of that name away.
+        wording: follows the subtask's key in `wordings.yaml`.
+        given: conditions under which `slots` mean exactly these frames.
+        noun: a name in `slots`, which would give away an object of that name.
     """
 
     frames: tuple[int, ...]
@@ -78,11 +78,11 @@ class Moment(NamedTuple):
     noun: str = ""
 
     def on_all(self, statement_at: Callable[[int], Statement]) -> Statement:
-        """The statement that something holds on all of the frames."""
+        """Return the statement that something holds on all of the frames."""
         return AllOf(tuple(map(statement_at, self.frames))) if len(self.frames) > 1 else statement_at(self.frames[0])
 
     def on_any(self, statement_at: Callable[[int], Statement]) -> Statement:
-        """The statement that it holds on one of them at the least: a distractor is excluded if that is false."""
+        """Return the statement that it holds on at least one frame: a distractor is excluded if this is false."""
         return AnyOf(tuple(map(statement_at, self.frames))) if len(self.frames) > 1 else statement_at(self.frames[0])
 
 
@@ -104,17 +104,17 @@ class ShownScene:
         return clock(frame / self.scene.fps)
 
     def phrase(self, action: str) -> str:
-        """The name of an action or a step, with articles."""
+        """Return the name of an action or a step, with articles."""
         return self.words.phrase(self.scene.action_in_words(action))
 
     def participle_phrase(self, action: str) -> str:
-        """An action as it goes on, "pouring the milk"; empty where the domain has no participle of the verb."""
+        """Return an action in progress, "pouring the milk"; empty if the domain has no participle of the verb."""
         verb = verb_of(action)
         object_text = self.phrase(action).removeprefix(self.words.verbs.get(verb, verb))
         return f"{self.participles[verb]}{object_text}" if verb in self.participles else ""
 
     def moments(self) -> Iterator[Moment]:
-        """Each moment shown, by the clock, and those of each action of which there is but one."""
+        """Return each shown moment by the clock, and the moments of each action that occurs only once."""
         yield from (Moment((frame,), "", {"time": self.time(frame)}) for frame in self.frames)
         for action in self.scene.actions:
             frames = tuple(frame for frame in self.frames if action.start <= frame < action.end)
@@ -123,7 +123,7 @@ class ShownScene:
                 yield Moment(frames, " while", {"doing": participle_phrase}, (only,), action.noun)
 
     def unnamed_things(self, moment: Moment, things: Sequence[NamedObject]) -> list[NamedObject]:
-        """Things that the question does not name already."""
+        """Return the objects that the question does not name."""
         return [t for t in things if not moment.noun or not self.scene.domain.same_noun(moment.noun, t.noun)]
 
     def interval_text(self, start: int, end: int) -> str:
@@ -131,17 +131,20 @@ class ShownScene:
 
     @cached_property
     def used_things(self) -> list[NamedObject]:
-        """Objects that hands are ever on, each once, by time."""
+        """Return the objects that hands are on at any time, each once, by time."""
         return list({use.thing.id: use.thing for use in self.scene.uses}.values())
 
     @cached_property
     def by_use(self) -> list[NamedObject]:
-        """Objects that hands are ever on, and then all others."""
+        """Return the objects that hands are on at any time, then all others."""
         return [*self.used_things, *(thing for thing in self.scene.things.values() if thing not in self.used_things)]
 
     def possible_values(self, span: ValueSpan) -> list[ValueSpan]:
-        """Other values that a span can have, by the domain: of each group of synonyms, one; not those that the domain
-        does not list for its category, if it lists any, or that only other things have in the video: no mill rinses."""
+        """Return other values that a span could have, according to the domain.
+
+        Each group of synonyms gives one value. Left out are values that the domain does not list for the category, if
+        it lists any, and values that only other objects have in the video: no mill rinses.
+        """
         dimensions = self.scene.domain.attributes[span.type].groups
         dimension = next((groups for groups in dimensions if any(span.value in group for group in groups)), ())
         listed = self.scene.domain.families.get("vista", {}).get("states", {}).get(span.thing.category.lower())
@@ -154,10 +157,10 @@ class ShownScene:
     def visible_things(
         self, things: Sequence[NamedObject], *frames: int, barred: Collection[Basis] = ()
     ) -> list[NamedObject]:
-        """Things, not stuff, that are well to be seen on all frames, by what fits nothing else there.
+        """Return objects (not stuff) clearly visible on all frames, under names that fit no other object there.
 
         Args:
-            barred: what must not tell them apart.
+            barred: properties that must not identify them.
         """
         return [
             called
@@ -168,7 +171,7 @@ class ShownScene:
         ]
 
     def uses_at(self, *frames: int) -> list[HandUse]:
-        """Uses in which hands are on objects at each of the frames."""
+        """Return the uses where hands are on objects at each of the frames."""
         return [
             use
             for use in self.scene.uses
@@ -177,7 +180,7 @@ class ShownScene:
 
     @cached_property
     def first_uses(self) -> dict[HandUse, int]:
-        """The first use of each thing, by time, with the first moment shown at which it is plain to be seen."""
+        """Return the first use of each object, by time, with the first shown moment where it is clearly visible."""
         first_uses_ = {use.thing: use for use in reversed(self.scene.uses)}.values()
         first_seen: dict[HandUse, int] = {}
         for use in sorted(first_uses_, key=attrgetter("start", "thing.id")):
@@ -188,17 +191,19 @@ class ShownScene:
         return first_seen
 
     def stay_of(self, object_id: str, frame: int) -> int:
-        """The number of the stretch of moments shown, up to a frame, for which an object has been in one quarter."""
+        """Return the number of the stretch of shown moments, up to a frame, that an object spent in one quarter."""
         quarters = [quarter_of(self.scene, object_id, shown) for shown in self.frames if shown <= frame]
         return len(list(groupby(quarter for quarter in quarters if quarter is not None)))
 
     def moments_around(self, frame: int) -> tuple[int, int] | None:
-        """The last moment shown before a frame, and the first from it on; None where there is no moment before."""
+        """Return the last shown moment before a frame, and the first at or after it; None if no moment is before it."""
         return next(((start, end) for start, end in pairwise(self.frames) if start < frame <= end), None)
 
     def intervals(self, frame: int) -> Iterator[tuple[list[tuple[int, int]], int]]:
-        """All rows of four neighbouring intervals between moments, and in the middle half of which one a frame lies:
-        when something begins is seen a little sooner or later."""
+        """Return all rows of four neighbouring intervals between moments, and the interval that contains the frame.
+
+        The frame must be in the middle half of its interval, since viewers see a beginning a little sooner or later.
+        """
         pairs = list(pairwise(self.frames))
         for first in range(len(pairs) - DISTRACTORS):
             row = pairs[first : first + DISTRACTORS + 1]
@@ -221,18 +226,18 @@ class ShownScene:
         given: Sequence[Statement] = (),
         is_named: bool = True,
     ) -> QuestionCandidate:
-        """A candidate about things that must be well to be seen, by names of their own, on all of the frames.
+        """Return a candidate about objects that must be clearly visible under unique names on all of the frames.
 
         Args:
-            wording: subtask, and behind a space which wording of it, with what fills its `slots`.
-            choices: may hold the right one.
-            event: as `QuestionCandidate` has it; `second` likewise.
-            is_named: whether the texts name the things.
+            wording: subtask, and after a space the key of its wording, filled with `slots`.
+            choices: may contain the right choice.
+            event: as in `QuestionCandidate`; also `second`.
+            is_named: whether the texts name the objects.
         """
         distinct_frames = tuple(dict.fromkeys(frames))
         seen_things = (Seen(thing.id, frame) for thing in things for frame in distinct_frames)
         names = (Unique(thing.id, distinct_frames, thing.description) for thing in things if is_named)
-        if not event and any(thing.description for thing in things):  # one fact, whatever things are called
+        if not event and any(thing.description for thing in things):  # one fact, independent of the objects' names
             event = " ".join([right.text, *(thing.id for thing in things)])
             for thing in things:
                 event = event.replace(thing.name, thing.plain_name or thing.name)

@@ -1,9 +1,8 @@
-"""EgoCoT-Bench's questions: everything that its twelve subtasks could ask, about what is seen and what was, and then
-about what comes next, what causes what, and what follows from several moments.
+"""EgoCoT-Bench's questions: all candidates of its twelve subtasks.
 
-Questions are symmetric: the choices of one are right answers of others (the other hand, the other object, the other
-moment). Where a choice says two things, all four combinations of two values each stand there, so that none can be told
-by what it shares with the others.
+They are about visible and past events, then about the next events, causes, and conclusions from several moments.
+Questions are symmetric: the choices of one are right answers of others (the other hand, object or moment). If a choice
+makes two claims, the choices are all four combinations of two values each, so shared words do not reveal the answer.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ QUARTERS: tuple[tuple[Down, Across], ...] = tuple(product(("upper", "lower"), ("
 
 
 def active_object(view: ShownScene) -> Iterator[QuestionCandidate]:
-    """AOG: what a hand is on."""
+    """AOG: the object that a hand is on."""
     for moment in view.moments():
         for use in view.uses_at(*moment.frames):
             others = view.visible_things(view.by_use, *moment.frames, barred=TOUCHES)
@@ -67,7 +66,7 @@ def active_object(view: ShownScene) -> Iterator[QuestionCandidate]:
 
 
 def _whole_things(view: ShownScene, things: Sequence[NamedObject]) -> list[NamedObject]:
-    """Things of which none is a part of one before it, or has it as a part: these would be no two choices."""
+    """Return objects of which none is a part or a whole of an earlier one: these would not be separate choices."""
     whole_things: list[NamedObject] = []
     for thing in dict.fromkeys(things):
         if not any(view.scene.is_part_of_other(thing.id, other.id) for other in whole_things):
@@ -76,7 +75,7 @@ def _whole_things(view: ShownScene, things: Sequence[NamedObject]) -> list[Named
 
 
 def hand_of_object(view: ShownScene) -> Iterator[QuestionCandidate]:
-    """HOA: which hand is on which of two objects."""
+    """HOA: the hand that is on one of two objects."""
     for moment in view.moments():
         for use in view.uses_at(*moment.frames):
             thing = named(view.scene, use.thing, moment.frames, TOUCHES)
@@ -96,7 +95,7 @@ def hand_of_object(view: ShownScene) -> Iterator[QuestionCandidate]:
 
 
 def _hands_of_objects(view: ShownScene, frame: int) -> Iterator[QuestionCandidate]:
-    """Which hand is on which of two objects, where both hands are on something."""
+    """Return the hand on each of two objects, if both hands are on something."""
     by_side = [[use.thing for use in view.uses_at(frame) if use.side == side] for side in SIDES]
     for left, right in product(*by_side):
         others = view.visible_things(view.used_things, frame, barred=TOUCHES) if left == right else [right]
@@ -122,7 +121,7 @@ def _touch_choice(combine: Callable[[Callable[[int], Statement]], Statement], si
 
 
 def state_in_use(view: ShownScene) -> Iterator[QuestionCandidate]:
-    """MSP: the state of something that hands work with, and whether a hand is on it."""
+    """MSP: the state of an object that hands work with, and whether a hand is on it."""
     for frame in view.frames:
         for used_thing, side in product(view.used_things, SIDES):
             thing = named(view.scene, used_thing, [frame], TOUCHES)
@@ -136,7 +135,7 @@ def state_in_use(view: ShownScene) -> Iterator[QuestionCandidate]:
 
 
 def _alternatives(view: ShownScene, thing: NamedObject, frame: int) -> Iterator[tuple[ValueSpan, str]]:
-    """(a thing's value at a frame, another one that it has at another time)."""
+    """Return (an object's value at a frame, another value that it has at another time)."""
     spans = [span for span in view.scene.values if span.thing == thing]
     for current in spans:
         if current.start <= frame < current.end:
@@ -152,11 +151,11 @@ def _state_choice(view: ShownScene, side: Side, frame: int, current: ValueSpan, 
 
 
 def when_it_changed(view: ShownScene) -> Iterator[QuestionCandidate]:
-    """SR: until when something was in its former state."""
+    """SR: until when an object was in its former state."""
     for before, after in view.scene.changes:
         first, last = view.words.state(before.value), view.words.state(after.value)
         for row, number in view.intervals(after.start):
-            # No moment is named: a description must fit at all of them.
+            # No moment is named, so a description must fit at all of them.
             is_clear = view.scene.is_unique(before.thing, row[number])
             thing = before.thing if is_clear else named(view.scene, before.thing, view.frames)
             slots = {"thing": thing.name, "before": first, "after": last}
@@ -167,7 +166,7 @@ def when_it_changed(view: ShownScene) -> Iterator[QuestionCandidate]:
 
 
 def place_before(view: ShownScene) -> Iterator[QuestionCandidate]:
-    """LVR: in which part of the frame something was that hands work with."""
+    """LVR: the part of the frame where an object was that hands work with."""
     for used_thing in view.used_things:
         for frame in view.frames:
             if quarter := quarter_of(view.scene, used_thing.id, frame):
@@ -184,7 +183,7 @@ def quarter_choice(thing: NamedObject, frame: int, quarter: tuple[Down, Across])
 
 
 def order_of_contacts(view: ShownScene) -> Iterator[QuestionCandidate]:
-    """HOTR: in which order hands first got to three things."""
+    """HOTR: the order of the hands' first contacts with three objects."""
     for uses in combinations(view.first_uses, 3):
         frames = [view.first_uses[use] for use in uses]
         things = [
@@ -197,7 +196,7 @@ def order_of_contacts(view: ShownScene) -> Iterator[QuestionCandidate]:
         things_by_name = sorted(things, key=lambda thing: thing.name)
         orders = [_order_choice(frames[-1], order) for order in permutations(things_by_name)]
         right = _order_choice(frames[-1], things)
-        # Which orders stand beside the right one says nothing of it: each three others are as likely.
+        # The other orders give no information about the right one: any three of them are equally likely.
         random.Random(content_seed("orders", view.scene.video_id, right.text)).shuffle(orders)  # noqa: S311
         names = [f"the {thing.name}" for thing in things_by_name]
         slots, ids = {"names": f"{names[0]}, {names[1]} and {names[2]}"}, tuple(thing.id for thing in things)
@@ -215,7 +214,7 @@ def _order_choice(until: int, things: Sequence[NamedObject]) -> Choice:
 
 
 def next_state(view: ShownScene) -> Iterator[QuestionCandidate]:
-    """NSA: what changes its state next, and to what."""
+    """NSA: the next change of state: the object and its new value."""
     recorded_values = [span for change in view.scene.changes for span in change]
     distinct_values: list[ValueSpan] = []
     for span in [*recorded_values, *chain.from_iterable(map(view.possible_values, recorded_values))]:
@@ -244,7 +243,7 @@ def next_state(view: ShownScene) -> Iterator[QuestionCandidate]:
 
 
 def next_action(view: ShownScene) -> Iterator[QuestionCandidate]:
-    """NAA: what is done next, and is going on at the next moment shown."""
+    """NAA: the next action, in progress at the next shown moment."""
     actions = view.scene.actions
     for frame, until in pairwise(view.frames):
         following = next((action for action in actions if action.start > frame), None)
@@ -264,7 +263,7 @@ def next_action(view: ShownScene) -> Iterator[QuestionCandidate]:
 
 
 def _starting_moments(view: ShownScene, frame: int) -> Iterator[Moment]:
-    """A moment by the clock, and by the last action that begins before it, where it is the only one of its kind."""
+    """Return a moment by the clock, and by the last action that begins before it, if it is the only one of its kind."""
     yield Moment((frame,), "", {"time": view.time(frame)})
     before = [action for action in view.scene.actions if action.start <= frame]
     if before and frame < before[-1].end:
@@ -274,7 +273,7 @@ def _starting_moments(view: ShownScene, frame: int) -> Iterator[Moment]:
 
 
 def cause_of_change(view: ShownScene) -> Iterator[QuestionCandidate]:
-    """LCOI: which action brought which change about between two moments. All choices are true of some time."""
+    """LCOI: the action that caused a change between two moments, and the change. All choices are true at some time."""
     outcomes = [
         (action.name, before, after)
         for before, after in view.scene.changes
@@ -301,7 +300,7 @@ def _cause_choice(view: ShownScene, start: int, end: int, name: str, before: Val
     verbs = view.words.causes.get(after.value, ())
     values = before.type, before.value, after.value
     first, last = view.words.state(before.value), view.words.state(after.value)
-    # To open what is open then says one thing twice.
+    # Otherwise "to open" and "is open" would be the same claim twice.
     is_named = view.scene.domain.same_noun(noun_of(name), after.thing.noun)
     is_implied = is_named and any(word.startswith(verb_of(name)) for word in last.split())
     change = f"and the {after.thing.name} goes from {first} to {last}"
@@ -310,7 +309,7 @@ def _cause_choice(view: ShownScene, start: int, end: int, name: str, before: Val
 
 
 def progress(view: ShownScene) -> Iterator[QuestionCandidate]:
-    """PR: which step is under way, and when the work passed from one to the next."""
+    """PR: the current step, and the time when the work passed from one step to the next."""
     names = dict.fromkeys(step.name for step in view.scene.steps)
     for frame in view.frames:
         for name in dict.fromkeys(step.name for step in view.scene.steps if step.start <= frame < step.end):
@@ -329,7 +328,10 @@ def progress(view: ShownScene) -> Iterator[QuestionCandidate]:
 
 
 def hands_over_time(view: ShownScene) -> Iterator[QuestionCandidate]:
-    """HGC: what a hand is on at one moment, and what at a later one. Of two things, each may be at either."""
+    """HGC: the object that a hand is on at one moment, and at a later one.
+
+    Either of two objects may be at either moment.
+    """
     for (start, before), (end, after) in combinations(((f, use) for f in view.frames for use in view.uses_at(f)), 2):
         if start == end:
             continue
@@ -359,7 +361,7 @@ def _two_touches_choice(
 
 
 def tracked_object(view: ShownScene) -> Iterator[QuestionCandidate]:
-    """GOT: where the thing is at one moment that a hand works with at another, whatever it looks like."""
+    """GOT: the place at one moment of the object that a hand works with at another, independent of its appearance."""
     for role_frame in view.frames:
         for use in view.uses_at(role_frame):
             in_hand = [other for other in view.uses_at(role_frame) if other.side == use.side]

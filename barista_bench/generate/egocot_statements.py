@@ -1,6 +1,6 @@
-"""The statements of EgoCoT-Bench's questions: quarters of the frame, what comes next, steps, causes.
+"""The statements of EgoCoT-Bench's questions: quarters of the frame, next events, steps, causes.
 
-Frames count from 0; spans are [start, end).
+Frames are counted from 0; spans are [start, end).
 """
 
 from __future__ import annotations
@@ -21,7 +21,10 @@ OFF_CENTRE = 0.12
 
 
 class InQuarter(Statement, frozen=True):
-    """The centre of an object's box lies in a quarter of the frame, clear of the lines between. False: in another."""
+    """The centre of an object's box is in a quarter of the frame, clear of the dividing lines.
+
+    False: in another quarter.
+    """
 
     object: str
     down: Down
@@ -34,7 +37,7 @@ class InQuarter(Statement, frozen=True):
 
 
 class AwayFrom(Statement, frozen=True):
-    """A hand is clearly not on an object: what excludes that it touches it is recorded. False: it touches it."""
+    """A hand is clearly not on an object: the record excludes a touch. False: it touches it."""
 
     is_of_touch: ClassVar[bool] = True
 
@@ -48,8 +51,10 @@ class AwayFrom(Statement, frozen=True):
 
 
 class InStep(Statement, frozen=True):
-    """A process step is under way at a frame, and no other. False: another one is, by a verb that cannot mean the same
-    (transfer, empty), and this one at other times."""
+    """A process step is in progress at a frame, and no other.
+
+    False: another step is, with a verb that cannot mean the same (transfer, empty), and this step is at other times.
+    """
 
     true_needs: ClassVar[tuple[Layer, ...]] = ("process_steps",)
     false_needs: ClassVar[tuple[Layer, ...]] = ("process_steps",)
@@ -70,9 +75,9 @@ class InStep(Statement, frozen=True):
 
 
 class NextAction(Statement, frozen=True):
-    """Of the actions that begin after `frame` one is the first, and it goes on at `until`.
+    """Of the actions that begin after `frame`, this one is the first, and it is in progress at `until`.
 
-    False: it is neither, and it is not how one handles the thing anyway, whatever one does with it (`grasp the cup`).
+    False: it is neither, and it is not a usual part of handling the object in any activity (`grasp the cup`).
     """
 
     true_needs: ClassVar[tuple[Layer, ...]] = ("activities",)
@@ -97,9 +102,10 @@ class NextAction(Statement, frozen=True):
 
 
 class NextState(Statement, frozen=True):
-    """A value that an attribute does not have at `frame` is there at `until`.
+    """An attribute has a value at `until` that it does not have at `frame`.
 
-    False: a value that excludes it is there at both, and it did not come in between, nor within the `margin` after.
+    False: a value that excludes it holds at both frames, and it did not occur between them or within the `margin`
+    after.
     """
 
     false_needs: ClassVar[tuple[Layer, ...]] = ("attributes",)
@@ -123,9 +129,9 @@ class NextState(Statement, frozen=True):
 
 
 class BringsAbout(Statement, frozen=True):
-    """In [start, end) an action changes a value: the only one that goes on then whose verb can do that (`verbs`).
+    """In [start, end) an action changes a value: the only action in progress whose verb can cause the value (`verbs`).
 
-    False: there is no such change, or clearly another action is the one.
+    False: there is no such change, or clearly another action causes it.
     """
 
     true_needs: ClassVar[tuple[Layer, ...]] = ("activities", "attributes")
@@ -157,13 +163,13 @@ class BringsAbout(Statement, frozen=True):
 
 
 def causes_of(scene: Scene, frame: int, verbs: tuple[str, ...]) -> list[ActionSpan]:
-    """Actions with one of the verbs that go on at a change, give or take the `margin`, and have a hand on something."""
+    """Return actions with one of the verbs, in progress at a change (within the `margin`), by a hand on an object."""
     near = overlapping(scene.actions, frame - scene.margin, frame + scene.margin + 1)
     return [a for a in near if a.verb in verbs and overlapping(scene.uses, a.start, a.end)]
 
 
 def quarter_of(scene: Scene, object_id: str, frame: int) -> tuple[Down, Across] | None:
-    """The quarter of the frame that the centre of a box is in; None where it is near a line between, or has no box."""
+    """Return the quarter of the frame with a box's centre; None near a dividing line, or without a box."""
     box = scene.boxes(frame).get(object_id)
     if box is None:
         return None

@@ -1,5 +1,6 @@
-"""A family of questions: its candidates in a scene, the sampling of its set, and the writing of its release, whose
-videos are those of the graphs, linked; a folder of pictures becomes a video.
+"""A family of questions: its candidates in a scene, the sampling of its set, and the writing of its release.
+
+The release's videos are links to those of the graphs; a folder of pictures is encoded as a video.
 """
 
 from __future__ import annotations
@@ -42,20 +43,20 @@ RecordT = TypeVar("RecordT", bound=DomainRecord)
 
 
 class SampledItems(NamedTuple):
-    """A family's items, and by subtask how many sampled ones were left out again because their texts give them away."""
+    """A family's items, and by subtask the number of sampled items left out because their texts reveal the answers."""
 
     items: list[Item]
     guessable: Mapping[str, int]
 
 
 class Family(ABC):
-    """One benchmark's questions. Made once a run, and once in each process.
+    """One benchmark's questions. Created once for a run, and once in each process.
 
     Args:
         name: the benchmark's.
-        choice_subtasks: those whose choices a model is shown, and could guess from.
-        has_own_texts: whether each item is asked in texts of its own, rather than in labels that a whole set shares.
-        levels: difficulties that are asked for.
+        choice_subtasks: subtasks whose choices are shown to a model, which could guess from them.
+        has_own_texts: whether each item has its own texts, instead of labels shared by the complete set.
+        levels: requested difficulties.
     """
 
     name: ClassVar[str]
@@ -69,17 +70,19 @@ class Family(ABC):
 
     @abstractmethod
     def candidates(self, scene: Scene) -> Iterator[QuestionCandidate]:
-        """Everything that could be asked about a video, undecided, in an order that depends on the graph alone."""
+        """Return all possible questions about a video, undecided, in an order that depends only on the graph."""
 
     @abstractmethod
     def distractors_needed(self, candidate: QuestionCandidate) -> int:
-        """Number of distractors that a question takes; 0 where the family has none."""
+        """Return the number of distractors that a question takes; 0 if the family has none."""
 
     def decide_all(
         self, scene: Scene, tally: Tally, undecided: UndecidedCandidates | None = None
     ) -> Iterator[QuestionCandidate]:
-        """The candidates that the graph decides, of the levels asked for; the others are counted by their reason, and
-        noted in `undecided` by the annotation that they lack."""
+        """Return the candidates that the graph decides, at the requested levels.
+
+        The others are counted by their reason; in `undecided`, they are listed by the annotation that they lack.
+        """
         for candidate in self.candidates(scene):
             distractors_needed = self.distractors_needed(candidate)
             verdict = decide(candidate, scene, distractors_needed)
@@ -97,15 +100,15 @@ class Family(ABC):
     def offer(
         self, scene: Scene, tally: Tally, most: int, seed: int, undecided: UndecidedCandidates | None = None
     ) -> list[QuestionCandidate]:
-        """The decided candidates that a video offers: one an event, of each subtask about `most`."""
+        """Return the decided candidates of a video: one per event, about `most` of each subtask."""
         return self.thin_out(one_per_event(self.decide_all(scene, tally, undecided), seed, tally), most, seed)
 
     def thin_out(self, candidates: Sequence[QuestionCandidate], most: int, seed: int) -> list[QuestionCandidate]:
-        """About `most` candidates of each subtask; their order does not matter."""
+        """Keep about `most` candidates of each subtask; their order does not matter."""
         return thin(candidates, most, seed)
 
     def sample_items(self, candidates: Sequence[QuestionCandidate], size: int, seed: int) -> list[Item]:
-        """At most `size` items a subtask, sampled by balance, with their choices in place."""
+        """Sample at most `size` items per subtask, balanced, with their choices in order."""
         items: list[Item] = []
         for subtask in self.subtasks:
             items += self.sample_subtask(subtask, [c for c in candidates if c.subtask == subtask], size, seed)
@@ -115,14 +118,16 @@ class Family(ABC):
         return with_choices(sample(candidates, size, seed), subtask.lower(), self.distractors_needed, seed)
 
     def deal_forms(self, items: Sequence[Item], seed: int) -> list[Item]:
-        """The sampled items, each in a form of its wording."""
+        """Return the sampled items, each in a form of its wording."""
         return deal_forms(items, seed)
 
     def items(
         self, candidates: Sequence[QuestionCandidate], size: int, seed: int, ceiling: float | None = None
     ) -> SampledItems:
-        """The sample, without the items that make a subtask guessable from its texts: beyond chance, or, where it is
-        given, with an accuracy above `ceiling`."""
+        """Return the sample without the items that make a subtask guessable from its texts.
+
+        Guessable means more accurate than chance, or, if given, more accurate than `ceiling`.
+        """
         items = self.deal_forms(self.sample_items(candidates, size, seed), seed)
         guessable_counts: dict[str, int] = {}
         for subtask in self.choice_subtasks:
@@ -138,11 +143,11 @@ class Family(ABC):
 
     @abstractmethod
     def write(self, items: Sequence[Item], source: SceneGraph, out: Path) -> None:
-        """Write the release, annotations and media, to the new folder `out`, in the benchmark's own format."""
+        """Write the release, annotations and media, to the new folder `out`, in the benchmark's format."""
 
 
 def family_words(domain: Domain, family: str, record: type[RecordT]) -> RecordT:
-    """A domain file's section for a family. Raises ConfigError for what the family does not know, or what it lacks."""
+    """Return a domain file's section for a family. Raises ConfigError for unknown or missing fields."""
     try:
         return msgspec.convert(domain.families.get(family, {}), record)
     except msgspec.ValidationError as error:
@@ -154,7 +159,7 @@ def domain_error(domain: Domain, problem: str) -> ConfigError:
 
 
 def check_placeable(graph: SceneGraph, video: VideoGraph) -> None:
-    """Raise DataError for a folder of pictures that cannot become a video."""
+    """Raise DataError if a folder of pictures cannot be encoded as a video."""
     facts = video.video
     if (facts.width % 2 or facts.height % 2) and graph.video_path(video.video_id).is_dir():
         size = f"{facts.width}x{facts.height}"
@@ -162,7 +167,7 @@ def check_placeable(graph: SceneGraph, video: VideoGraph) -> None:
 
 
 def place_video(graph: SceneGraph, video_id: str, target: Path) -> None:
-    """Put a video, as MP4, where a release has it. Of a folder of pictures frame k then stands at k / fps seconds."""
+    """Put a video into a release as MP4. Frame k of a folder of pictures is then at k / fps seconds."""
     path = graph.video_path(video_id)
     if not path.is_dir():
         place_file(path, target)
@@ -182,7 +187,7 @@ FAMILIES: Mapping[str, str] = {
 
 
 def family_class(name: str) -> type[Family]:
-    """The class of a family. Raises ConfigError for a name that is none."""
+    """Return the class of a family. Raises ConfigError for an unknown name."""
     if name not in FAMILIES:
         raise ConfigError(f"families: {name!r} is none. Remedy: name some of {', '.join(FAMILIES)} with --families")
     module, _, attribute = FAMILIES[name].partition(":")

@@ -1,4 +1,4 @@
-"""What a release of scene graphs will give by family, before anything is written, and what would let more be asked."""
+"""Estimate, without writing, how many questions of each family a release of scene graphs gives, and how to get more."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ REMEDIES = {
 
 
 class Obstacle(NamedTuple):
-    """A reason for which most candidates cannot be asked, how many, and what to do about it."""
+    """A frequent reason why candidates cannot be asked, the number of candidates, and the remedy."""
 
     reason: str
     candidates: int
@@ -80,7 +80,7 @@ class Forecast(NamedTuple):
     lost_videos: dict[str, str]
 
     def lines(self) -> list[str]:
-        """Lines for a person to read."""
+        """Return the forecast as lines of text."""
         lines = []
         for family, by_subtask in self.items.items():
             parts = ", ".join(f"{count} {subtask}" for subtask, count in by_subtask.items() if count)
@@ -105,10 +105,10 @@ def forecast(
     num_proc: int = 1,
     progress: bool = False,
 ) -> Forecast:
-    """What `generate` with the same arguments makes, and what would let it make more. Writes nothing.
+    """Predict the result of `generate` with the same arguments, and how to get more questions. Writes nothing.
 
     Raises:
-        ConfigError: a family or the domain file is none.
+        ConfigError: an unknown family, or an invalid domain file.
     """
     graph = SceneGraph(source)
     loaded_domain, by_name = families_of(families, domain, difficulty)
@@ -128,6 +128,6 @@ def forecast(
 
 
 def remedy_of(reason: str) -> str:
-    """What to do about a reason for which candidates cannot be asked."""
+    """Return the remedy for a reason why candidates cannot be asked."""
     reason = reason.removeprefix("an action: ")
     return next(remedy for start, remedy in REMEDIES.items() if reason.startswith(start))

@@ -1,4 +1,4 @@
-"""The generator: every candidate of every video decided, a balanced set sampled, each family's release written."""
+"""The generator: decide each candidate of each video, sample a balanced set, and write each family's release."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ UNBALANCED = "left out, so that the set stays in balance"
 
 
 class SubtaskReport(msgspec.Struct, frozen=True):
-    """One subtask: items asked for and sampled, candidates looked at, and how many could not be asked, by reason."""
+    """One subtask: items requested and sampled, candidates examined, and refused candidates by reason."""
 
     subtask: str
     wanted: int
@@ -57,7 +57,7 @@ class SubtaskReport(msgspec.Struct, frozen=True):
 
 
 class FamilyReport(msgspec.Struct, frozen=True):
-    """One family: its subtasks, the videos that were left out, by id, with the reason, and what review left."""
+    """One family: its subtasks, lost videos by id with the reason, and the retention after review."""
 
     family: str
     seed: int
@@ -71,7 +71,7 @@ class FamilyReport(msgspec.Struct, frozen=True):
 
     @property
     def shortage(self) -> str:
-        """The most frequent reasons of all subtasks, for a family that finds nothing to ask."""
+        """Return the most frequent reasons of all subtasks, for a family without any question."""
         reasons = Counter(f"{video_id} is lost: {problem}" for video_id, problem in self.lost_videos.items())
         for row in self.subtasks:
             reasons.update(row.refused)
@@ -79,8 +79,10 @@ class FamilyReport(msgspec.Struct, frozen=True):
 
 
 class Offers(NamedTuple):
-    """Candidates that one or all videos offer and refuse, by family; why videos were lost, by id; the graphs' words;
-    and what undecided candidates wait for."""
+    """Candidates from one or all videos, accepted and refused, by family.
+
+    Also the reasons for lost videos, by id; the graphs' words; and the annotations that undecided candidates need.
+    """
 
     candidates: dict[str, list[QuestionCandidate]]
     tallies: dict[str, Tally]
@@ -90,7 +92,10 @@ class Offers(NamedTuple):
 
 
 class Missing(msgspec.Struct, frozen=True):
-    """Lines that the domain file lacks, and annotations, that would let more be asked, the most useful first."""
+    """Missing lines of the domain file, and missing annotations, that would allow more questions.
+
+    The most useful come first.
+    """
 
     domain_lines: list[str]
     annotations: list[MissingAnnotation]
@@ -114,34 +119,34 @@ def generate(
 ) -> list[FamilyReport]:
     """Write question sets about the videos of a release of scene graphs.
 
-    A family that finds nothing to ask costs no other: its report has no items, and says why.
+    A family without any question does not affect the others: its report has no items, and gives the reason.
 
-    Each family's release lies in `out/<family>`, what each of its items rests on in `out/<family>.items.jsonl`, what
-    was asked for and refused in `out/<family>.report.json`, what would let more be asked in `out/missing.json`, and all
-    items in `out/review.jsonl`, for people to accept, revise or reject. Same source, domain, review and seed: same
-    bytes, on any number of processes.
+    Each family's release is in `out/<family>`, the proof of each item in `out/<family>.items.jsonl`, and the counts of
+    accepted and refused candidates in `out/<family>.report.json`. `out/missing.json` lists additions that would allow
+    more questions, and `out/review.jsonl` all items, for people to accept, revise or reject. The same source, domain,
+    review and seed give the same bytes, with any number of processes.
 
     Args:
         source: a folder in the BARISTA release layout.
         out: a new or empty folder.
         families: names of benchmarks, of `FAMILIES`.
-        per_subtask: items of each subtask at the most.
-        domain: a domain file; coffee making where it is None.
-        review: a filled-in `review.jsonl` that this function wrote with the same arguments: what it rejects is left
-            out, what it revises is asked in its words.
+        per_subtask: maximum number of items of each subtask.
+        domain: a domain file; None for coffee making.
+        review: a completed `review.jsonl` that this function wrote with the same arguments: rejected items are left
+            out, revised items use the revised texts.
         ceiling: accuracy, 0 to 1, that a guesser may reach from the texts of a subtask's questions; None: chance.
-        difficulty: levels of the questions, from one to another, `easy:medium`, or one; see `Difficulty`.
-        strict: write nothing where one family finds nothing to ask.
+        difficulty: levels of the questions, a range `easy:medium` or a single level; see `Difficulty`.
+        strict: write nothing if a family has no questions.
         num_proc: processes; each holds one video at a time.
         cluster: address of a Ray cluster whose nodes read the videos instead, see `RayCluster`.
 
     Raises:
         ClusterError: the cluster cannot be used.
-        ConfigError: `out` holds something, a family or the domain file is none, or a number is out of range.
-        DataError: no family finds anything to ask, or, if `strict`, one does not; says why.
+        ConfigError: `out` is not empty, a family is unknown, the domain file is invalid, or a number is out of range.
+        DataError: no family has any question, or, if `strict`, one has none; gives the reason.
     """
     if ceiling is not None and not 0 <= ceiling <= 1:
-        raise ConfigError(f"ceiling: {ceiling} is no accuracy. Remedy: give --ceiling from 0 to 1, or leave it out")
+        raise ConfigError(f"ceiling: {ceiling} is not an accuracy. Remedy: give --ceiling from 0 to 1, or leave it out")
     if per_subtask < 1:
         raise ConfigError(f"per_subtask: {per_subtask} is below 1. Remedy: ask for at least one item a subtask")
     graph, out = SceneGraph(source), Path(out)
@@ -186,24 +191,26 @@ def generate(
 
 
 def families_of(names: Sequence[str], domain: str | Path | None, difficulty: str) -> tuple[Domain, dict[str, Family]]:
-    """The domain of a file, coffee making's where it is None, and families of it that ask for levels of difficulty, by
-    name. Raises ConfigError where one is none, or none is named."""
+    """Return the domain of a file (None: coffee making), and its families for the given difficulties, by name.
+
+    Raises ConfigError if a name or level is invalid, or no family is named.
+    """
     loaded_domain = load_domain(Path(domain) if domain else None)
     families_by_name = {name: family_class(name)(loaded_domain) for name in names}
     for family in families_by_name.values():
         family.levels = parse_levels(difficulty)
     if not families_by_name:
-        raise ConfigError("families: none is named. Remedy: name one at the least with --families")
+        raise ConfigError("families: none is named. Remedy: name at least one with --families")
     return loaded_domain, families_by_name
 
 
 def read_missing(folder: Path) -> Missing:
-    """The `missing.json` that `generate` wrote beside its releases."""
+    """Read the `missing.json` that `generate` wrote beside its releases."""
     return msgspec.json.decode((folder / MISSING_FILE).read_bytes(), type=Missing)
 
 
 def missing_lines(missing: Missing) -> list[str]:
-    """Lines for a person to read, on what is missing."""
+    """Return missing lines and annotations as lines of text."""
     lines = ["the domain file lacks these lines:"] if missing.domain_lines else []
     lines += [f"  {line}" for line in missing.domain_lines]
     lines += ["annotations that would let more be asked:"] if missing.annotations else []
@@ -225,8 +232,10 @@ def offers_of(
     cluster: RayCluster | None = None,
     progress: bool = False,
 ) -> Offers:
-    """The candidates of all videos, of each subtask up to about `SPARE` times twice what is asked for: what is held
-    at once does not grow with the number of videos. All families are of one domain."""
+    """Return the candidates of all videos, for each subtask up to about `SPARE` times twice the requested number.
+
+    Memory does not grow with the number of videos. All families have the same domain.
+    """
     video_ids = graph.video_ids
     most = max(SPARE, -(-SPARE * per_subtask // max(1, len(video_ids))))
     read_offers = partial(_offers_of_video, graph=graph, families=families, most=most, seed=seed)
@@ -283,7 +292,7 @@ def _report(
 
 
 def _item_line(item: Item) -> bytes:
-    """One item with its proof: what each choice says of the graph, and what had to be given."""
+    """Return one item with its proof: the statement of each choice about the graph, and the conditions."""
     candidate = item.candidate
     fields: dict[str, Any] = {
         "id": item.id,

@@ -1,4 +1,4 @@
-"""HanDyVQA's questions: what hands do in a clip of five seconds, how, where, to what, and what changes."""
+"""HanDyVQA's questions: actions of hands in a clip of five seconds, their manner, place, objects and effects."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ LEAST_DISTRACTORS = 2
 
 
 class HandyvqaFamily(Family):
-    """All eight categories of the benchmark, over clips of the source's videos."""
+    """All eight categories of the benchmark, for clips of the source's videos."""
 
     name: ClassVar[str] = "handyvqa"
     subtasks: ClassVar[tuple[str, ...]] = release.CATEGORIES
@@ -57,7 +57,7 @@ class HandyvqaFamily(Family):
         self._colours = frozenset(domain.attributes[COLOUR].values) if COLOUR in domain.attributes else frozenset()
 
     def distractors_needed(self, candidate: QuestionCandidate) -> int:
-        """None where masks are asked for: no model is shown the options then."""
+        """Return the number of distractors; 0 for questions answered by masks, whose options no model is shown."""
         return 0 if candidate.subtask in release.RVOS_CATEGORIES else _usual_distractors(candidate)
 
     def candidates(self, scene: Scene) -> Iterator[QuestionCandidate]:
@@ -67,15 +67,17 @@ class HandyvqaFamily(Family):
 
     def sample_subtask(self, subtask: str, candidates: Sequence[QuestionCandidate], size: int, seed: int) -> list[Item]:
         if subtask in release.RVOS_CATEGORIES:
-            # As many distractors as usual, or as the graph excludes where these are fewer.
+            # As many distractors as usual, or as many as the graph excludes if these are fewer.
             sampled = sample(candidates, size, seed)
             return with_choices(sampled, subtask, lambda c: min(_usual_distractors(c), len(c.distractors)), seed)
         sampled = sample_balanced(candidates, size, seed, self.distractors_needed, self.words)
         return with_choices(sampled, subtask, self.distractors_needed, seed)
 
     def words(self, candidate: QuestionCandidate, choice: Choice) -> tuple[str, ...]:
-        """A choice's words, its text as one, and that with what the question names; but for colours, which tell things
-        of one video apart."""
+        """Return a choice's words, its complete text, and its text combined with the name in the question.
+
+        Colours are left out, since they distinguish objects of one video.
+        """
         words, name_words = (
             [word for word in re.findall(r"\w+", text.lower()) if word not in self._colours]
             for text in (choice.text, candidate.slots.get("name", ""))
@@ -83,10 +85,10 @@ class HandyvqaFamily(Family):
         return tuple(dict.fromkeys((*words, " ".join(words), " ".join([*name_words, "?", *words]))))
 
     def write(self, items: Sequence[Item], source: SceneGraph, out: Path) -> None:
-        """Write `<category>.jsonl` of each category that has items, and the videos whole, below `videos`.
+        """Write `<category>.jsonl` for each category with items, and the complete videos, below `videos`.
 
         Raises:
-            DataError: a video is missing, or its frames do not lie where its graph has them.
+            DataError: a video is missing, or the times of its frames do not match its graph.
         """
         lines: dict[str, list[bytes]] = defaultdict(list)
         (out / "videos").mkdir()
@@ -132,7 +134,7 @@ def _record(item: Item, graph: VideoGraph, facts: VideoFacts) -> release.ItemRec
 
 
 def _targets(item: Item, graph: VideoGraph, frame: int) -> list[release.TargetRecord]:
-    """The masks of the right options on a frame: each of an object with all its parts."""
+    """Return the masks of the right options on a frame: each is an object with all its parts."""
     instances = {instance.object.id: instance for instance in graph.instances(frame)}
     masked: list[list[str]] = item.candidate.extra["masked"]
     targets = []
@@ -146,7 +148,7 @@ def _targets(item: Item, graph: VideoGraph, frame: int) -> list[release.TargetRe
     return targets
 
 
-# Which candidates are asked: by balance over videos, answers and words
+# Sampling, balanced over videos, answers and words
 
 
 SLACK = 3.0
@@ -162,7 +164,7 @@ Counts = NDArray[np.int64]
 
 
 class _WordCounts(NamedTuple):
-    """A candidate as counts of words: in its right choices, (words,), and in each wrong one, (choices, words)."""
+    """A candidate as counts of words: in its right choices, (words,), and in each wrong choice, (choices, words)."""
 
     candidate: QuestionCandidate
     right: Counts
@@ -173,15 +175,15 @@ class _WordCounts(NamedTuple):
 def sample_balanced(
     candidates: Sequence[QuestionCandidate], size: int, seed: int, distractors_needed: DistractorsNeeded, words: Words
 ) -> list[QuestionCandidate]:
-    """At most `size` candidates, each with just the distractors that it needs; no word tells right from wrong.
+    """Sample at most `size` candidates, each with exactly its distractors, so that no word tells right from wrong.
 
-    A word is due in distractors as often as it stands in right ones, times the distractors that the set has for
-    each right one. Candidates are taken as `sample` orders them, but of the next few the one first whose answer was
-    sampled least and that keeps all words nearest to their due; one that would bring a word out of proportion is left
-    out. Sums are of whole numbers: the same on any machine.
+    The expected number of a word in distractors is its number in right choices, times the set's number of distractors
+    per right choice. Candidates are taken in the order of `sample`. Among the next few, the candidate comes first whose
+    answer was sampled least and that keeps all words nearest to their expected number; a candidate that would make a
+    word disproportionate is left out. Sums are integers: the same on any machine.
 
     Args:
-        words: of a candidate and one of its choices, what a reader could go by.
+        words: returns the cues in a candidate and one of its choices.
     """
     pool = _word_counts(sample(candidates, SPARE * size, seed), distractors_needed, words)
     sampled: list[QuestionCandidate] = []
@@ -230,7 +232,7 @@ def _word_counts(
 
 
 class _Balance:
-    """Counts of each word in the right choices and in the distractors of a set that grows."""
+    """Counts of each word in the right choices and in the distractors of a growing set."""
 
     def __init__(self, vocabulary_size: int) -> None:
         self.in_right = np.zeros(vocabulary_size, dtype=np.int64)
@@ -239,18 +241,20 @@ class _Balance:
         self.distractors = 0
 
     def addition(self, counts: _WordCounts) -> tuple[int, list[int]] | None:
-        """The cost of the set with one more candidate, and the indices of the distractors that cost the least; None
-        where a word would be out of proportion."""
+        """Return the cost of the set with one more candidate, and the indices of the distractors with the lowest cost.
+
+        Returns None if a word would become disproportionate.
+        """
         right_count = self.correct_choices + len(counts.candidate.right)
         due = (self.in_right + counts.right) * (self.distractors + counts.needed)  # times `right_count`, so whole
-        # What a word costs grows with the square of how far it is off, and falls with how much is due to it.
+        # The cost of a word grows with the square of its deviation, and falls with its expected number.
         weight = 2**30 // (due + 4 * right_count)
         in_distractors = self.in_distractors.copy()
         chosen: list[int] = []
         for _ in range(counts.needed):
             cost = counts.distractors @ ((2 * (in_distractors * right_count - due) + right_count) * weight)
             cost[chosen] = np.iinfo(np.int64).max
-            chosen.append(int(np.argmin(cost)))  # of equal ones the more plausible
+            chosen.append(int(np.argmin(cost)))  # of equal choices the more plausible
             in_distractors += counts.distractors[chosen[-1]]
         excess = in_distractors * right_count - due
         if np.any(np.abs(excess) / right_count > SLACK + np.sqrt(due / right_count)):

@@ -1,4 +1,4 @@
-"""What things are called in HanDyVQA's questions about a clip."""
+"""Names of objects in HanDyVQA's questions about a clip."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ IN_TOUCH: tuple[Basis, ...] = (*sorted(TOUCHES), *sorted(WHOLE_VIDEO))
 
 
 class ClipNames:
-    """Names of a scene's things in clips.
+    """Names of a scene's objects in clips.
 
-    Each method takes the id of a thing, a clip, what must not tell things apart (`barred`), and the frame that the
-    question says it is about (`moment`), if it does: a description must fit there only, a name in all of the clip.
+    Methods take an object's id, a clip, the properties that must not identify objects (`barred`), and the frame that
+    the question is explicitly about (`moment`), if any. A description must be unique on that frame only, a name in the
+    complete clip.
     """
 
     def __init__(self, scene: Scene) -> None:
@@ -32,20 +33,20 @@ class ClipNames:
     def is_clear(
         self, object_id: str, clip: ClipWindow, barred: Sequence[Basis] = IN_TOUCH, moment: int | None = None
     ) -> bool:
-        """Whether what a thing is called fits nothing else."""
+        """Whether the name of an object fits no other object."""
         return is_told_apart(self.scene, *self._called(object_id, clip, barred, moment))
 
     def conditions(
         self, ids: Iterable[str], clip: ClipWindow, barred: Sequence[Basis] = IN_TOUCH, moment: int | None = None
     ) -> tuple[Statement, ...]:
-        """The statements that what things are called fits nothing else."""
+        """Return the statements that the names of the objects fit no others."""
         rows = [(object_id, *self._called(object_id, clip, barred, moment)) for object_id in ids]
         return tuple(ClearlyNamed(object_id, frames, called.description) for object_id, called, frames in rows)
 
     def _called(
         self, object_id: str, clip: ClipWindow, barred: Sequence[Basis], moment: int | None
     ) -> tuple[NamedObject, tuple[int, ...]]:
-        """A thing as it is called, and the frames on which that must be clear."""
+        """Return an object under its name, and the frames on which the name must be unique."""
         thing = self.scene.things[object_id]
         is_clear = moment is None or self.scene.is_unique(thing, clip.shown)
         frames = clip.shown if is_clear or moment is None else (moment,)

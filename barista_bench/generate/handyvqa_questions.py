@@ -1,4 +1,4 @@
-"""HanDyVQA's kinds of questions over one scene: everything that can be asked, with all that can be answered."""
+"""HanDyVQA's kinds of questions about one scene: all possible questions with all possible answers."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ class HandyvqaWords(DomainRecord, frozen=True):
 
     Args:
         doing: verbs of activities (press) with their participles (pressing).
-        grip: the contact by which a thing is in a hand.
-        where: spatial predicates that say where the first of two things is.
-        state: attribute type that is asked about.
-        states: how a value is said after "first", where its own word cannot stand there.
+        grip: the contact of an object held in a hand.
+        where: spatial predicates that express the place of the first of two objects.
+        state: attribute type that questions are about.
+        states: value to its words after "first", if the value itself does not fit there.
     """
 
     doing: dict[str, str]
@@ -64,7 +64,7 @@ class HandyvqaWords(DomainRecord, frozen=True):
 
 
 class Questions:
-    """The questions about one scene, a method a subtask."""
+    """The questions about one scene, one method per subtask."""
 
     def __init__(self, scene: Scene, words: HandyvqaWords) -> None:
         self.scene = scene
@@ -74,7 +74,7 @@ class Questions:
     # Action
 
     def actions(self) -> Candidates:
-        """Actions at one moment, by the graph's activities; those of other times are distractors."""
+        """Return questions about the action at one moment, by the graph's activities; other times give distractors."""
         scene = self.scene
         texts: dict[str, str] = {}
         for action in scene.actions:
@@ -98,7 +98,10 @@ class Questions:
     # Process
 
     def processes(self) -> Candidates:
-        """The action of each hand at one moment; distractors are the hands exchanged, and actions of other times."""
+        """Return questions about the action of each hand at one moment.
+
+        Distractors exchange the hands, or are actions of other times.
+        """
         scene = self.scene
         for clip, frame in self._clips_halfway(scene.uses):
             hand_actions = self._hand_action("left", frame), self._hand_action("right", frame)
@@ -115,7 +118,7 @@ class Questions:
             )
 
     def _other_actions(self, clip: ClipWindow, frame: int) -> list[HandAction]:
-        """Actions of hands at other times, the nearest first, on things whose names are clear in a clip."""
+        """Return actions of hands at other times, the nearest first, on objects whose names are unique in a clip."""
         rows = [
             (abs(start + end - 2 * frame), (value, use.thing.id))
             for use in self.scene.uses
@@ -125,8 +128,10 @@ class Questions:
         return list(dict.fromkeys(action for _, action in sorted(rows)))[:OTHER_ACTIONS]
 
     def _clips_halfway(self, uses: Iterable[HandUse]) -> list[tuple[ClipWindow, int]]:
-        """Clips with a moment halfway through them at which there is a contact: in its middle, and every half clip of
-        it; not two next to each other."""
+        """Return clips that have a contact halfway through: in the middle of each contact, and every half clip of it.
+
+        No two clips are next to each other.
+        """
         step = self.scene.frames_in(HALF_WINDOW_S)
         moments: set[int] = set()
         for _, start, end in (contact for use in uses for contact in use.contacts):
@@ -139,7 +144,7 @@ class Questions:
         return list(dict.fromkeys(filter(None, (clip_halfway(self.scene, frame) for frame in spaced_frames))))
 
     def _hand_action(self, side: Side, frame: int) -> HandAction | None:
-        """The action of a hand at a frame: of several contacts the part's, then the one that passes soonest."""
+        """Return the action of a hand at a frame: of several contacts a part's, then the contact that ends soonest."""
         contact_order, wholes = list(self.scene.domain.contacts), self.scene.wholes
         rows = [
             (not wholes.get(use.thing.id), end - start, -contact_order.index(value), value, use.thing.id)
@@ -150,8 +155,10 @@ class Questions:
         return min(rows)[3:] if rows else None
 
     def _is_sayable(self, left: HandAction | None, right: HandAction | None) -> bool:
-        """Whether a wrong answer can say so of two hands: one does something, not to a part of the other's, nor
-        something else to the same thing."""
+        """Whether a wrong answer can make this claim about two hands.
+
+        At least one hand does something, not to a part of the other's object, nor something else to the same object.
+        """
         if left is None or right is None:
             return left is not right
         return left == right or (left[1] != right[1] and not self.scene.is_part_of_other(left[1], right[1]))
@@ -169,7 +176,7 @@ class Questions:
     # Parts
 
     def parts(self) -> Candidates:
-        """The part that a hand is on at one moment; the other parts of things in view are distractors."""
+        """Return questions about the part that a hand is on at one moment; distractors are other visible parts."""
         scene = self.scene
         wholes = {whole for owners in scene.owners.values() for whole in owners}
         parts = [part for part in scene.owners if part in scene.things and part not in wholes]
@@ -187,14 +194,17 @@ class Questions:
     def _part_choice(self, part: str, side: Side, clip: ClipWindow, frame: int) -> Choice:
         name = self.names.name(part, clip)
         owners = [thing.name for thing in self.scene.things.values() if thing.id in self.scene.owners[part]]
-        says_whole = " " in name or not owners  # a rinse button says whose it is, a knob does not
+        says_whole = " " in name or not owners  # A rinse button's name contains its owner, a knob's does not.
         text = f"The {name}." if says_whole else f"The {name} of the {owners[0]}."
         return Choice(text, HandIsOn(side, part, None, frame, clip.shown))
 
     # Objects
 
     def objects(self) -> Candidates:
-        """The objects that hands touch in a clip, a whole and its part being one; others in view are distractors."""
+        """Return questions about the objects that hands touch in a clip; other visible objects are distractors.
+
+        A whole and its part are one object.
+        """
         scene = self.scene
         for clip, _ in self._clips_halfway(scene.uses):
             uses = overlapping(scene.uses, clip.start, clip.stop)
@@ -220,7 +230,10 @@ class Questions:
         return Choice(self.names.name(item, clip), TouchedInClip(item, clip.start, clip.stop, clip.shown))
 
     def _touched_with(self, item: str, clip: ClipWindow) -> Iterator[str]:
-        """A thing, its parts and wholes, and what is in, on or at it in a clip: a touch of one may be said of both."""
+        """Return an object, its parts and wholes, and objects in, on or at it in a clip.
+
+        A touch of one of them may be described as a touch of another.
+        """
         yield item
         yield from (other for other in self.scene.things if self.scene.is_part_of_other(item, other))
         for span in overlapping(self.scene.places, clip.start, clip.stop):
@@ -238,7 +251,7 @@ class Questions:
         uses: Sequence[HandUse],
         slots: Mapping[str, str] | None = None,
     ) -> QuestionCandidate:
-        """A question answered by masks: of the objects `items`, in the order of `right`, each with its parts."""
+        """Return a question answered by masks of the objects `items`, in the order of `right`, each with its parts."""
         wholes = self.scene.wholes
         masked_ids = [[item, *(part for part in wholes if item in wholes[part])] for item in items]
         frames = self._masked_frames(clip, items, uses)
@@ -247,8 +260,11 @@ class Questions:
         return self._candidate(subtask, clip, right, distractors, (*given, readable), items, slots=slots, extra=extra)
 
     def _masked_frames(self, clip: ClipWindow, items: Sequence[str], uses: Sequence[HandUse]) -> tuple[int, ...]:
-        """Frames on which the answer is masked: all of it is well to be seen or not in the picture; where there are
-        enough, those on which some of it is touched. Evenly spaced, in order."""
+        """Return frames with a mask for the answer, evenly spaced and in order.
+
+        On each, every object of the answer is clearly visible or outside the picture; if there are enough, only frames
+        where some object is touched are used.
+        """
         visibility = {frame: [self.scene.is_visible(item, frame) for item in items] for frame in clip.shown}
         clear_frames = [frame for frame in clip.shown if None not in visibility[frame] and any(visibility[frame])]
         touched_frames = [frame for frame in clear_frames if any(use.start <= frame < use.end for use in uses)]
@@ -258,7 +274,7 @@ class Questions:
     # State
 
     def states(self) -> Candidates:
-        """The course of an attribute in a clip around each of its changes, and halfway between them."""
+        """Return questions about the sequence of an attribute's values, in clips around and halfway between changes."""
         scene, kind = self.scene, self.words.state
         words = scene.domain.attributes[kind]
         spans = [span for span in scene.values if span.type == kind]
@@ -287,7 +303,7 @@ class Questions:
     # Location
 
     def locations(self) -> Candidates:
-        """The place of a thing at the beginning and at the end of a clip in which it is touched or moves."""
+        """Return questions about an object's place at both ends of a clip where it is touched or moves."""
         scene = self.scene
         used_things = {use.thing for use in scene.uses}
         for centre, thing in self._moves():
@@ -308,7 +324,7 @@ class Questions:
                     for side in SIDES
                     if thing in used_things
                 ]
-                in_both = all(choice.statement.truth(scene) for choice in hands)  # so that neither says where it is
+                in_both = all(choice.statement.truth(scene) for choice in hands)  # so neither reveals its place
                 choices += [] if in_both else hands
                 right = next((choice for choice in choices if choice.statement.truth(scene)), choices[-1])
                 distractors = [choice for choice in choices if choice is not right]
@@ -318,7 +334,10 @@ class Questions:
                 yield self._candidate(f"location {end}", *arguments, slots={"name": name})
 
     def _moves(self) -> list[tuple[int, NamedObject]]:
-        """Centres of clips with a touch or a passing place of a thing halfway or at an end, or a change halfway."""
+        """Return centres of clips where an object is touched or moves.
+
+        A touch or a short-lived place is halfway or at an end of the clip, or a change of place is halfway.
+        """
         scene = self.scene
         half = scene.frames_in(HALF_WINDOW_S)
         passing = [span for span in scene.places if span.end - span.start <= 2 * half]
@@ -329,8 +348,11 @@ class Questions:
         return sorted(row for row in rows if 0 < row[0] < scene.frame_count and row[1].id not in scene.wholes)
 
     def _places(self, thing: NamedObject) -> list[tuple[str, str]]:
-        """(predicate, id of the other) of every place that a thing has in the video, then one of its category, then one
-        that its name could mean as well: sugar for milk; not with what is a part of it."""
+        """Return (predicate, id of the other object) of all places of an object in the video.
+
+        Then follow the places of an object of its category, then of objects that its name could also mean (sugar for
+        milk). Places relative to a part of the object are left out.
+        """
         spans = [span for span in self.scene.places if span.predicate in self.words.where]
         alike = [span for span in spans if span.thing.category == thing.category]
         others = [span for span in spans if self.scene.domain.same_noun(span.thing.category, thing.category)]
@@ -338,7 +360,7 @@ class Questions:
         pairs = dict.fromkeys((span.predicate, span.other.id) for span in ordered)
         return [pair for pair in pairs if pair[1] != thing.id and not self.scene.is_part_of_other(thing.id, pair[1])]
 
-    # What all have in common
+    # Shared parts
 
     def _candidate(
         self,
@@ -352,7 +374,7 @@ class Questions:
         slots: Mapping[str, str] | None = None,
         extra: dict[str, Any] | None = None,
     ) -> QuestionCandidate:
-        """A candidate. `wording`: its subtask, and behind a space which wording of it."""
+        """Return a candidate. `wording` is its subtask, then after a space the key of its wording."""
         key = f"handyvqa/{wording}"
         return QuestionCandidate(
             subtask=wording.partition(" ")[0],
@@ -371,8 +393,10 @@ class Questions:
 
 
 def _other_sequences(words: AttributeWords, first: str, usual_values: Iterable[str]) -> list[tuple[str, ...]]:
-    """Some values in a row of the dimension of `first`, each other than the one before: of those that are usual, or of
-    all that the dimension has where that is but one."""
+    """Return sequences of values of the dimension of `first`, each different from the one before.
+
+    They use the usual values, or all values of the dimension if only one is usual.
+    """
     for dimension in words.groups:
         if not any(first in group for group in dimension):
             continue

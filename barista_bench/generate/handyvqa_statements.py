@@ -1,4 +1,4 @@
-"""HanDyVQA's clips of a scene, and the statements that its choices make beside those of `statements.py`."""
+"""HanDyVQA's clips of a scene, and the statements of its choices in addition to `statements.py`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CLOSE_S = 1e-6
 
 
 class ClipWindow(NamedTuple):
-    """Frames [start, stop) around `centre`, and those of them that are shown, in order."""
+    """Frames [start, stop) around `centre`, and the shown frames among them, in order."""
 
     centre: int
     start: int
@@ -32,7 +32,7 @@ class ClipWindow(NamedTuple):
 
 
 def clip_around(scene: Scene, centre: int) -> ClipWindow:
-    """The frames within 2.5 s of a frame, as far as the video has them."""
+    """Return the frames of the video within 2.5 s of a frame."""
     half = (HALF_WINDOW_S + _CLOSE_S) * scene.fps
     start = max(0, math.ceil(centre - half))
     stop = min(scene.frame_count, math.floor(centre + half) + 1)
@@ -40,8 +40,10 @@ def clip_around(scene: Scene, centre: int) -> ClipWindow:
 
 
 def clip_halfway(scene: Scene, frame: int) -> tuple[ClipWindow, int] | None:
-    """The clip halfway through which a frame, or one next to it, is shown, and that frame; None near the video's ends,
-    where no clip has it in its middle."""
+    """Return the clip with a frame, or its neighbour, halfway among its shown frames, and that frame.
+
+    Returns None near the video's ends, where no clip has the frame in its middle.
+    """
     step = math.ceil(2 * HALF_WINDOW_S * scene.fps / (SHOWN - 1))
     clips = [clip_around(scene, c) for c in range(max(0, frame - step), min(scene.frame_count, frame + step + 1))]
     rows = [(abs(at - frame), abs(clip.centre - frame), at, clip) for clip in clips for at in clip.shown]
@@ -54,7 +56,7 @@ HandAction = tuple[str, str]
 
 
 class ClearlyNamed(statements.Unique, frozen=True):
-    """An object's name says on each of the frames which one is meant."""
+    """An object's name identifies it on each of the frames."""
 
     unmet: ClassVar[str] = "a name could mean several things in view"
 
@@ -71,7 +73,7 @@ class InWords(statements.Statement, frozen=True):
 
 
 class HandAtWork(statements.Statement, frozen=True):
-    """On two or more of the frames a hand is well to be seen, and something that an action's noun can name."""
+    """On at least two of the frames a hand is clearly visible, and an object that an action's noun can name."""
 
     unmet: ClassVar[str] = "no hand at work is well to be seen"
 
@@ -87,11 +89,13 @@ class HandAtWork(statements.Statement, frozen=True):
 
 
 class TouchedInClip(statements.Statement, frozen=True):
-    """Some hand is on an object in [start, end): on one of the frames `shown` the contact is recorded and the hand well
-    to be seen, on two of them the object is.
+    """A hand is on an object in [start, end).
 
-    False: no contact is recorded in the span or near it; the object is well to be seen at half of its moments or more,
-    four a second; and on every frame on which the object is in the picture, all hands there are apart from it.
+    True: on one of the frames `shown` the contact is recorded and the hand clearly visible; on two of them the object
+    is.
+
+    False: no contact is recorded in the span or near it; the object is clearly visible at half of its moments or more,
+    four a second; and on every frame with the object in the picture, all visible hands are apart from it.
     """
 
     is_of_touch: ClassVar[bool] = True
@@ -116,16 +120,18 @@ class TouchedInClip(statements.Statement, frozen=True):
         visible = scene.is_visible(self.object, frame)
         if visible is False:
             return True
-        # Of what is hardly seen the rest may be beyond the edge of the picture, and a hand with it.
+        # If an object is hardly visible, its other parts, and a hand on them, may be outside the picture.
         hands = scene.hands_at(frame)
         is_whole = visible is True or len(hands) == len(SIDES)
         return is_whole and all(scene.are_apart(hand, self.object, frame) for hand in hands)
 
 
 class NothingElseTouched(statements.Statement, frozen=True):
-    """No hand is recorded on anything in [start, end) but on these objects, what they are parts of, and their parts;
-    nor is one in front of or at anything else on half of the frames `shown` or more, as if it touched that, unless it
-    is recorded as in, on or at one of the objects."""
+    """In [start, end), no hand is recorded on any object except these objects, their wholes and their parts.
+
+    Also, on half of the frames `shown` or more, no hand is in front of or at another object as if touching it, unless
+    that object is recorded as in, on or at one of these objects.
+    """
 
     true_needs: ClassVar[tuple[Layer, ...]] = ("relations",)
     unmet: ClassVar[str] = "hands touch something else near the clip, or seem to"
@@ -149,7 +155,7 @@ class NothingElseTouched(statements.Statement, frozen=True):
 
 
 class Masked(statements.Statement, frozen=True):
-    """There are two frames or more, and what is annotated of the objects on them has a mask that can be read."""
+    """There are two frames or more, and the annotations of the objects on them have readable masks."""
 
     unmet: ClassVar[str] = "too few frames on which all of the answer is well to be seen, and masked"
     objects: tuple[str, ...]
@@ -162,9 +168,11 @@ class Masked(statements.Statement, frozen=True):
 
 
 class HandIsOn(statements.Statement, frozen=True):
-    """A hand is on an object at a frame, and does `contact` to it where that is given, as `Touches` says it; but the
-    hand may cover the object then, if it is well to be seen on two or more of the frames `shown`. False too where there
-    is no contact near, the object is well to be seen, and the hand is out of the picture or apart from it."""
+    """A hand is on an object at a frame, and does `contact` to it if given, as in `Touches`.
+
+    The hand may cover the object at the frame, if the object is clearly visible on two or more of the frames `shown`.
+    Also false: there is no contact near, the object is clearly visible, and the hand is outside the picture or apart.
+    """
 
     is_of_touch: ClassVar[bool] = True
 
@@ -191,8 +199,11 @@ class HandIsOn(statements.Statement, frozen=True):
 
 
 class Placed(statements.Located, frozen=True):
-    """An object stands in a spatial relation to another, as `Located` says it. False too where nothing that is recorded
-    joins the two, the object is well to be seen, and the other is out of the picture or apart from it."""
+    """An object is in a spatial relation to another, as in `Located`.
+
+    Also false: no recorded relation joins the two, the object is clearly visible, and the other is outside the picture
+    or apart from it.
+    """
 
     def recorded_truth(self, scene: Scene) -> statements.Truth:
         located = super().recorded_truth(scene)
@@ -204,24 +215,24 @@ class Placed(statements.Located, frozen=True):
 
 
 def _is_elsewhere(scene: Scene, item: str, other: str, frame: int) -> bool:
-    """Whether an object is well to be seen, and another out of the picture or apart from it."""
+    """Whether an object is clearly visible, and another outside the picture or apart from it."""
     if scene.is_visible(item, frame) is not True:
         return False
     return scene.are_apart(item, other, frame) or scene.is_visible(other, frame) is False
 
 
 def _is_on(scene: Scene, use: HandUse, frame: int) -> bool:
-    """Whether a contact of a use is recorded at a frame, its hand being well to be seen, and not apart from it."""
+    """Whether a contact of a use is recorded at a frame, its hand clearly visible and not apart from the object."""
     is_recorded = any(start <= frame < end for _, start, end in use.contacts)
     is_seen = scene.is_hand_visible(use.side, frame) is True and scene.is_annotated(use.thing.id, frame)
     return is_recorded and is_seen and not nearby.is_seen_apart(scene, use.side, use.thing.id, frame)
 
 
 class HandsDo(statements.Statement, frozen=True):
-    """The action of each hand at a frame; None is a hand that touches nothing that is to be seen.
+    """The action of each hand at a frame; None is a hand that touches no visible object.
 
-    True of a hand without an action where it has no contact near the frame, and is out of the picture or apart from
-    everything in it. False where what one of the hands is said to do is excluded.
+    True for a hand without an action if it has no contact near the frame, and is outside the picture or apart from all
+    objects. False: the claim about one of the hands is excluded.
     """
 
     is_of_touch: ClassVar[bool] = True
@@ -249,12 +260,12 @@ class HandsDo(statements.Statement, frozen=True):
 
 
 class StateSequence(statements.Statement, frozen=True):
-    """The values that an attribute has one after the other in [start, end).
+    """The successive values of an attribute in [start, end).
 
-    Known where values of one dimension are recorded over the span without a hole, each to be seen on two or more of the
-    frames `shown`. False: a value that is said is excluded at the beginning, at the end, or all along; or one that
-    is said to stay does not. A sequence that only leaves some value out is neither, nor one whose last value somebody
-    goes on to bring about (`goes_on`), nor any where a change by degrees is near the beginning or the end.
+    Known if values of one dimension are recorded over the span without a gap, each visible on two or more of the frames
+    `shown`. False: a claimed value is excluded at the beginning, at the end, or throughout; or a value claimed to stay
+    changes. Neither true nor false: a sequence that only omits a value; a last value that an activity is causing
+    (`goes_on`); a gradual change near the beginning or the end.
     """
 
     true_needs: ClassVar[tuple[Layer, ...]] = ("attributes",)
@@ -285,7 +296,7 @@ class StateSequence(statements.Statement, frozen=True):
 def recorded_sequence(
     scene: Scene, object_id: str, kind: str, start: int, end: int, shown: Sequence[int]
 ) -> tuple[str, ...] | None:
-    """The values of an attribute in [start, end) one after the other; None where the graph leaves some of it open."""
+    """Return the successive values of an attribute in [start, end); None if the graph leaves a part of it open."""
     gap = scene.frames_in(scene.domain.lengths.gap)
     spans = sorted(overlapping(scene.values_of(object_id, kind), start, end), key=lambda span: span.start)
     dimensions = scene.domain.attributes[kind].groups if kind in scene.domain.attributes else ()

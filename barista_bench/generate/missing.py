@@ -1,4 +1,4 @@
-"""The missing annotations that would let the most questions be asked which a graph leaves undecided."""
+"""Find the missing annotations that would allow the most questions among those that a graph leaves undecided."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ MOST_NAMED = 8
 
 
 class MissingAnnotation(msgspec.Struct, frozen=True):
-    """An annotation that is missing, and the questions that wait for it alone.
+    """A missing annotation, and the questions that need only this annotation.
 
     Args:
-        video_id: of which video.
+        video_id: the video.
         work: what to annotate, in words.
-        frames: those that these questions are about.
-        items: up to how many more could be asked: those of one event count once.
-        subtasks: `family subtask` of those, with how many.
+        frames: the frames of these questions.
+        items: upper limit of the additional questions: several about one event count once.
+        subtasks: `family subtask` of these questions, with their number.
     """
 
     video_id: str
@@ -55,7 +55,7 @@ class MissingAnnotation(msgspec.Struct, frozen=True):
 
 
 class UndecidedCandidates:
-    """Undecided candidates by the one annotation that each of them waits for."""
+    """Undecided candidates by the one annotation that each of them needs."""
 
     def __init__(self) -> None:
         self.events: dict[tuple[str, str], set[tuple[str, ...]]] = defaultdict(set)
@@ -63,7 +63,7 @@ class UndecidedCandidates:
         self.frames: dict[tuple[str, str], set[int]] = defaultdict(set)
 
     def add(self, family: str, candidate: QuestionCandidate, scene: Scene, n_distractors: int, reason: str) -> None:
-        """Note what an undecided candidate waits for, if that is one thing."""
+        """Record the annotation that an undecided candidate needs, if it needs only one."""
         works = set(_lacking_works(candidate, scene, n_distractors)) if reason != DIVISIBLE else set()
         if len(works) != 1 or "" in works:
             return
@@ -78,7 +78,7 @@ class UndecidedCandidates:
             self.frames[annotation] |= other.frames[annotation]
 
     def most_useful(self) -> list[MissingAnnotation]:
-        """The annotations that would unlock the most items, those first."""
+        """Return the annotations that would allow the most items, the most useful first."""
         rows = []
         for annotation, events in self.events.items():
             subtasks = Counter(f"{family} {subtask}" for family, subtask, *_ in sorted(events))
@@ -88,7 +88,7 @@ class UndecidedCandidates:
 
 
 def _lacking_works(candidate: QuestionCandidate, scene: Scene, n_distractors: int) -> Iterator[str]:
-    """Annotations, in words, without which a candidate is not decided; empty for what no annotation changes."""
+    """Return the annotations, in words, that a candidate lacks; empty if no annotation can decide it."""
     true = [*candidate.given, *(choice.statement for choice in candidate.right)]
     unproved = [statement for statement in true if statement.truth(scene) is not True]
     for statement in unproved:
@@ -103,7 +103,7 @@ def _lacking_works(candidate: QuestionCandidate, scene: Scene, n_distractors: in
 
 
 def _deciding_work(statement: Statement, scene: Scene) -> str:
-    """The annotation, in words, that decides a statement."""
+    """Return the annotation, in words, that decides a statement."""
     if isinstance(statement, AllOf | AnyOf):
         works = {_deciding_work(part, scene) for part in statement.parts if part.truth(scene) is None}
         return works.pop() if len(works) == 1 else ""
@@ -130,7 +130,7 @@ def _deciding_work(statement: Statement, scene: Scene) -> str:
 
 
 def _unseen_name(statement: Statement, scene: Scene) -> str:
-    """The name of a thing, or of a hand, that a statement is about and that is not to be seen at its frame."""
+    """Return the name of an object or hand of a statement that is not visible at the statement's frame."""
     frames = getattr(statement, "frames", ()) or [getattr(statement, "frame", None)]
     side: Side | None = getattr(statement, "side", None)
     hand = scene.hand_id(side) if side else None
@@ -148,7 +148,7 @@ def _objects(statement: Statement) -> list[str]:
 
 
 def _further_work(right: Sequence[Choice], n_lacking: int) -> str:
-    """The annotations, in words, of which a question needs more to have its distractors."""
+    """Return the annotations, in words, of which a question needs more to have enough distractors."""
     statement = right[0].statement
     while isinstance(statement, AllOf | AnyOf):
         statement = statement.parts[0]

@@ -1,6 +1,6 @@
-"""What is recorded near a frame: uses by hands, places, what goes on, and which activity another one excludes.
+"""Find records near a frame: uses by hands, places, activities, and the activities that exclude each other.
 
-Frames count from 0; spans are [start, end).
+Frames are counted from 0; spans are [start, end).
 """
 
 from __future__ import annotations
@@ -15,39 +15,41 @@ from barista_bench.scene_graph.domain import Side, is_excluded
 def uses_near(
     scene: Scene, start: int, end: int, *, side: Side | None = None, object_id: str | None = None
 ) -> list[HandUse]:
-    """Uses by hands in [start, end) or within the domain's `margin` of it, by time; of one hand, to one object, where
-    these are given."""
+    """Return uses by hands in [start, end) or within the domain's `margin` of it, by time.
+
+    If given, only uses of one hand, or of one object.
+    """
     near = overlapping(scene.uses, start - scene.margin, end + scene.margin)
     return [use for use in near if side in (None, use.side) and object_id in (None, use.thing.id)]
 
 
 def is_seen_apart(scene: Scene, side: Side, object_id: str, frame: int) -> bool:
-    """Whether a hand and an object are clearly apart in the picture, whatever is recorded of them."""
+    """Whether a hand and an object are clearly apart in the picture, independent of recorded contacts."""
     hand = scene.hand_id(side)
     return hand is not None and scene.are_apart(hand, object_id, frame)
 
 
 def is_known_to_touch(scene: Scene, side: Side, frame: int) -> bool:
-    """Whether all that a hand touches around a frame is recorded, as far as anything is annotated there."""
+    """Whether all contacts of a hand around a frame are recorded, as far as that part is annotated."""
     annotated = scene.coverage.annotated_frames(frame - scene.margin, frame + scene.margin + 1).tolist()
     return all(scene.coverage.covers_hand(scene.hand_id(side), at, at + 1) for at in {frame, *annotated})
 
 
 def lasting_spans(scene: Scene, spans: Iterable[SpanT], frame: int) -> list[SpanT]:
-    """Spans that hold on a frame and the domain's `margin` around it, as far as the video is annotated there."""
+    """Return spans that hold on a frame and the domain's `margin` around it, as far as the video is annotated there."""
     near: list[int] = scene.coverage.annotated_frames(frame - scene.margin, frame + scene.margin + 1).tolist()
     low, high = min(near, default=frame), max(near, default=frame)
     return [span for span in spans if span.start <= low and high < span.end]
 
 
 def places_near(scene: Scene, first: str, second: str, frame: int) -> list[PlaceSpan]:
-    """Places recorded between two objects, either way round, at a frame or within the domain's `margin` of it."""
+    """Return places recorded between two objects, in either order, within the domain's `margin` of a frame."""
     near = overlapping(scene.places, frame - scene.margin, frame + scene.margin + 1)
     return [span for span in near if {span.thing.id, span.other.id} == {first, second}]
 
 
 def is_located(scene: Scene, object_id: str, predicate: str, other: str, frame: int) -> bool | None:
-    """Whether an object stands in a spatial relation to another, as the statement `Located` says it."""
+    """Whether an object is in a spatial relation to another, as in the statement `Located`."""
     near_places = places_near(scene, object_id, other, frame)
     places = lasting_spans(scene, near_places, frame)
     if any((s.thing.id, s.predicate) == (object_id, predicate) for s in places):
@@ -61,9 +63,9 @@ def is_located(scene: Scene, object_id: str, predicate: str, other: str, frame: 
 
 
 def goes_on(scene: Scene, value: str, object_id: str, start: int, end: int) -> bool:
-    """Whether an activity or step in [start, end) does to a thing what goes on while it has a value, told by its verb.
+    """Whether an activity or step in [start, end) does to an object what its value implies, judged by the verb.
 
-    True too where activities may be unrecorded.
+    Also true if activities may be unrecorded.
     """
     noun, verbs = scene.things[object_id].noun, scene.domain.ongoing.get(value, ())
     if verbs and not scene.coverage.covers_layer("activities", start, end):
@@ -73,18 +75,20 @@ def goes_on(scene: Scene, value: str, object_id: str, start: int, end: int) -> b
 
 
 def moments_of(scene: Scene, start: int, end: int) -> Sequence[int]:
-    """Frames of [start, end), four a second; the same ones of a video whichever span they are in. Of a span too short
-    for that, the one halfway."""
+    """Return frames of [start, end), four a second; a video's frames are the same for every span.
+
+    Of a span too short for that, return the frame halfway.
+    """
     step, first, stop = scene.frames_in(0.25), max(0, start), min(end, scene.frame_count)
     return range(-(-first // step) * step, stop, step) or [(first + stop) // 2][: stop - first]
 
 
 def excludes_action(scene: Scene, action: str, recorded: str, frame: int) -> bool:
-    """Whether an activity that is recorded at a frame excludes that another, `action`, describes what goes on there.
+    """Whether an activity recorded at a frame excludes that another, `action`, also describes the frame.
 
-    It does where their verbs do, or where one verb is said of two things, neither of which is the other's (a carton is
-    opened by its lid); not where the verb is a contact (`hold`) that some hand has then with something that the noun
-    could name: both go on.
+    It does if their verbs exclude each other, or if one verb has two objects that do not belong to each other (a carton
+    is opened by its lid). It does not if the verb is a contact (`hold`) that a hand has at the frame with an object
+    that the noun could name: both activities are then in progress.
     """
     verbs, nouns = (verb_of(action), verb_of(recorded)), (noun_of(action), noun_of(recorded))
     is_contact = verbs[0] in {words.do for words in scene.domain.contacts.values()}
@@ -98,7 +102,7 @@ def excludes_action(scene: Scene, action: str, recorded: str, frame: int) -> boo
 
 @cached_by_scene
 def _belongs(scene: Scene, noun: str, owner: str) -> bool:
-    """Whether something that a noun could name is a part of, or belongs to, something that another could."""
+    """Whether an object that a noun could name is a part of, or belongs to, an object that `owner` could name."""
     nouns = {item: thing.noun for item, thing in scene.things.items()}
     return any(
         scene.domain.same_noun(noun, nouns[item]) and any(scene.domain.same_noun(owner, nouns[o]) for o in owners)

@@ -1,9 +1,8 @@
-"""The review of generated items by people: a file that goes out with them, comes back filled in, and decides what is
-released.
+"""The review of generated items by people: a file that decides what is released.
 
-One JSON object a line. `generate` writes it with empty verdicts; a person, or a page that asks one, fills in `verdict`
-(accept, revise, reject), `reason` and `reviewer`, and for `revise` the texts in `question` and `choices`. Generating
-again with the file leaves rejected items out and takes revised texts; what an item rests on stays the same.
+The file has one JSON object per line. `generate` writes it with empty verdicts; a reviewer, or the studio's page, fills
+in `verdict` (accept, revise, reject), `reason` and `reviewer`, and for `revise` the texts in `question` and `choices`.
+Generating again with the file leaves out rejected items and uses revised texts; the proof of an item stays the same.
 """
 
 from __future__ import annotations
@@ -29,17 +28,17 @@ Note = Annotated[str, msgspec.Meta(max_length=10_000)]
 
 
 class ReviewedItem(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One item and what a person says of it.
+    """One item and its review.
 
     Args:
         item: its id, `<family>/<id>`.
-        proof: SHA-256 of what was generated, so that no verdict is taken for another item's.
+        proof: SHA-256 of the generated item, so that no verdict is applied to another item.
         question: as generated, or as revised.
-        choices: likewise, in the order asked.
-        correct: indices of the right choices; a revision changes no answer.
-        verdict: empty while nobody has looked.
+        choices: as generated or revised, in the order asked.
+        correct: indices of the right choices; a revision does not change the answer.
+        verdict: empty before review.
         reason: why it is revised or rejected; short, so that reasons can be counted.
-        reviewer: who says so.
+        reviewer: the reviewer's name.
     """
 
     item: Text
@@ -55,7 +54,7 @@ class ReviewedItem(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Retention(msgspec.Struct, frozen=True):
-    """The candidates of one subtask after review; `reasons` are those of rejections and revisions, by number."""
+    """The candidates of one subtask after review; `reasons` counts those of rejections and revisions."""
 
     subtask: str
     reviewed: int
@@ -66,12 +65,15 @@ class Retention(msgspec.Struct, frozen=True):
 
     @property
     def rate(self) -> float | None:
-        """Fraction of the reviewed items that were kept; None where none was."""
+        """Fraction of the reviewed items that were kept; None without reviewed items."""
         return (self.accepted + self.revised) / self.reviewed if self.reviewed else None
 
 
 def review_rows(family: str, items: Sequence[Item], lines: Sequence[bytes]) -> list[ReviewedItem]:
-    """Rows of the review file for new items. `lines` are the lines of the items file, whose hashes tell items apart."""
+    """Return rows of the review file for new items.
+
+    `lines` are the lines of the items file; their hashes identify items.
+    """
     return [
         ReviewedItem(
             item=f"{family}/{item.id}",
@@ -87,15 +89,15 @@ def review_rows(family: str, items: Sequence[Item], lines: Sequence[bytes]) -> l
 
 
 def review_bytes(rows: Iterable[ReviewedItem]) -> bytes:
-    """The content of a review file."""
+    """Return the content of a review file."""
     return b"".join(msgspec.json.encode(row) + b"\n" for row in rows)
 
 
 def read_review(path: Path) -> dict[str, ReviewedItem]:
-    """Reviewed items by id.
+    """Read reviewed items by id.
 
     Raises:
-        DataError: a line is none, an id stands twice, or a verdict other than accept names no reason or reviewer.
+        DataError: an invalid line, a repeated id, or a verdict other than accept without reason or reviewer.
     """
     remedy = "correct that line, or generate the file again"
     decode = msgspec.json.Decoder(ReviewedItem).decode
@@ -109,7 +111,7 @@ def read_review(path: Path) -> dict[str, ReviewedItem]:
 
 
 def verdict_problem(row: ReviewedItem) -> str:
-    """Fields that a verdict lacks; empty where it is complete."""
+    """Return the fields that a verdict lacks; empty if it is complete."""
     if row.verdict and not row.reviewer:
         return f"{row.item!r} has a verdict and no reviewer"
     if row.verdict in ("revise", "reject") and not row.reason:
@@ -120,21 +122,21 @@ def verdict_problem(row: ReviewedItem) -> str:
 def apply_review(
     family: str, items: Sequence[Item], rows: Sequence[ReviewedItem], review: Mapping[str, ReviewedItem]
 ) -> list[Item]:
-    """The items that are kept, with their texts as revised. `rows` are the items as they went out.
+    """Return the kept items, with revised texts. `rows` are the items as generated.
 
     Raises:
-        DataError: the review is of other items, or changes the number of its choices or its answer.
+        DataError: the review is of other items, or changes an item's answer or number of choices.
     """
     kept_items = []
     unknown = sorted({item for item in review if item.partition("/")[0] == family} - {row.item for row in rows})
     if unknown:
-        raise DataError(f"{unknown[0]}: is reviewed, and is not generated. {_REMEDY}")
+        raise DataError(f"{unknown[0]}: is in the review, but is not generated.  {_REMEDY}")
     for item, row in zip(items, rows, strict=True):
         reviewed = review.get(row.item, row)
         if reviewed.proof != row.proof:
             raise DataError(f"{row.item}: the review is of another item of that id. {_REMEDY}")
         if (len(reviewed.choices), reviewed.correct) != (len(row.choices), row.correct):
-            raise DataError(f"{row.item}: its choices or answer were changed. Remedy: revise texts alone, or reject it")
+            raise DataError(f"{row.item}: its choices or answer were changed. Remedy: revise only texts, or reject it")
         if reviewed.verdict != "reject":
             kept_items.append(_with_texts(item, reviewed) if reviewed.verdict == "revise" else item)
     return kept_items
@@ -148,7 +150,7 @@ def _with_texts(item: Item, revision: ReviewedItem) -> Item:
 
 
 def retention_by_subtask(rows: Iterable[ReviewedItem], review: Mapping[str, ReviewedItem]) -> list[Retention]:
-    """The retention of each subtask, in the order of `rows`."""
+    """Return the retention of each subtask, in the order of `rows`."""
     by_subtask: dict[str, list[ReviewedItem]] = {}
     for row in rows:
         by_subtask.setdefault(row.subtask, []).append(review.get(row.item, row))

@@ -1,7 +1,7 @@
-"""One video's graph in the terms in which people ask: named things, uses by hands, states, actions, in seconds.
+"""One video's graph as people ask about it: named objects, uses by hands, states, actions, in seconds.
 
-Holes in an annotation are no events: a use goes on over a hole in which the hand or the thing is not to be seen, or
-that is shorter than the domain's `gap`. What is so in a hole nobody knows; questions leave it out.
+Gaps in an annotation are not events. A use continues over a gap if the hand or the object is not visible in it, or if
+the gap is shorter than the domain's `gap`. The facts in a gap are unknown; questions avoid it.
 """
 
 from __future__ import annotations
@@ -47,7 +47,10 @@ APART = 0.01
 
 
 def cached_by_scene(compute: Callable[Concatenate[Scene, P], T]) -> Callable[Concatenate[Scene, P], T]:
-    """Keep what `compute` makes of a scene as long as the scene, by its arguments: it is needed thousands of times."""
+    """Cache the results of `compute` by its arguments, as long as the scene exists.
+
+    They are needed thousands of times.
+    """
 
     @wraps(compute)
     def recall(scene: Scene, /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -61,14 +64,14 @@ def cached_by_scene(compute: Callable[Concatenate[Scene, P], T]) -> Callable[Con
 
 
 class Scene:
-    """One video's graph, made once; its parts are computed when they are asked for.
+    """One video's graph; its parts are computed when they are first needed.
 
     Args:
         video: the graph; frames are `[start, end)`, boxes (x, y, width, height) in pixels.
         domain: names and values.
 
     Raises:
-        DataError: the video has no frame rate, without which there are no seconds.
+        DataError: the video has no frame rate, so that frames cannot be converted to seconds.
     """
 
     def __init__(self, video: VideoGraph, domain: Domain) -> None:
@@ -93,23 +96,23 @@ class Scene:
         return self.video.video_id
 
     def frames_in(self, seconds: float) -> int:
-        """Seconds in whole frames, at least one."""
+        """Convert seconds to a whole number of frames, at least one."""
         return max(1, round(seconds * self.fps))
 
     def frames_of_action(self, shown_fps: float) -> int:
-        """The fewest frames of a clip that shows an action: it is shown at `shown_fps`, and has no more pictures."""
+        """Return the fewest frames of a clip that shows an action; at `shown_fps` no more pictures are shown."""
         lengths = self.domain.lengths
         pictures = ceil(lengths.action_frames * max(1.0, self.fps / shown_fps))
         return max(pictures, self.frames_in(lengths.action_min))
 
     @cached_property
     def margin(self) -> int:
-        """Frames around a moment on which what is said of it must be so too."""
+        """Number of frames around a moment on which a claim about it must hold too."""
         return self.frames_in(self.domain.lengths.margin)
 
     @cached_property
     def things(self) -> dict[str, NamedObject]:
-        """Everything that has a name, hands apart, by id."""
+        """All objects with a name, except hands, by id."""
         names = names_of(self.video, self.domain, self.wholes, self.owners)
         return {item.id: NamedObject(item.id, name, item.category) for item, name in names.items()}
 
@@ -119,15 +122,18 @@ class Scene:
         objects = self.video.objects
         return {side: [item.id for item in objects if self.domain.side(item.category) == side] for side in SIDES}
 
-    # What is to be seen
+    # Visibility
 
     def frames_of(self, object_id: str) -> NDArray[np.int32]:
-        """Sorted frames on which an object is annotated."""
+        """Return the sorted frames on which an object is annotated."""
         return self.video.frames_of(self._index[object_id])
 
     def is_visible(self, object_id: str, frame: int) -> bool | None:
-        """Whether an object is well to be seen on a frame; None where too little of it is, in a short hole, or where
-        it is not annotated and what is in view may lack things."""
+        """Whether an object is clearly visible on a frame.
+
+        None if too little of it is visible, in a short gap, or if it is not annotated and objects in view may lack
+        annotation.
+        """
         frames, areas, median = self._areas(object_id)
         at = int(np.searchsorted(frames, frame))
         if at < len(frames) and frames[at] == frame:
@@ -140,21 +146,21 @@ class Scene:
         return None if is_near or not self.coverage.covers_category(category, frame, frame + 1) else False
 
     def is_hand_visible(self, side: Side, frame: int) -> bool | None:
-        """Whether the hand of a side is visible (`is_visible`); None too where several objects are that hand."""
+        """Whether the hand of a side is visible (`is_visible`); also None if several objects are that hand."""
         hand = self.hand_id(side)
         return self.is_visible(hand, frame) if hand else None if self.hands[side] or self.coverage.is_partial else False
 
     def hand_id(self, side: Side) -> str | None:
-        """The object that is the hand of that side; None where there is none, or more than one."""
+        """Return the object that is the hand of a side; None if there is not exactly one."""
         return self.hands[side][0] if len(self.hands[side]) == 1 else None
 
     def hands_at(self, frame: int) -> list[str]:
-        """Each hand's object where there is one, and it is annotated on a frame."""
+        """Return each hand's object that is annotated on a frame."""
         return [hand for side in SIDES if (hand := self.hand_id(side)) and self.is_annotated(hand, frame)]
 
     @cached_by_scene
     def _areas(self, object_id: str) -> tuple[NDArray[np.int32], NDArray[np.float64], float]:
-        """(sorted frames, mask areas in pixels, their median) of an object; the box's where a mask is unreadable."""
+        """Return (sorted frames, mask areas in pixels, their median) of an object; box areas for unreadable masks."""
         table = self.video.instances_table
         positions = np.flatnonzero(table.object == self._index[object_id])
         instances = [self.video.instance(int(at)) for at in positions]
@@ -166,8 +172,11 @@ class Scene:
 
     @cached_by_scene
     def are_apart(self, first: str, second: str, frame: int) -> bool:
-        """Whether two objects, both annotated on a frame, are clearly not in touch: `APART` lies between their masks,
-        or already between their boxes. Where these are near and a mask cannot be read, they are not."""
+        """Whether two objects, both annotated on a frame, clearly do not touch.
+
+        True if their masks, or even their boxes, are at least `APART` apart. False if the boxes are near and a mask
+        cannot be read.
+        """
         instances = self._instances(frame)
         if first not in instances or second not in instances:
             return False
@@ -179,7 +188,7 @@ class Scene:
         masks = [mask for mask in map(self._mask, pair) if mask is not None]
         if len(masks) < len(pair):
             return False
-        # What is near to the first box is all of the second that can touch the first.
+        # The part of the second box near the first contains all pixels that can touch the first.
         rows = slice(max(0, int(y) - gap), int(y + h) + gap + 1)
         columns = slice(max(0, int(x) - gap), int(x + w) + gap + 1)
         second_near = masks[1][rows, columns]
@@ -193,8 +202,10 @@ class Scene:
         return decode_mask(rle) if isinstance(rle, Rle) else None
 
     def is_unique(self, thing: NamedObject, frames: Collection[int]) -> bool:
-        """Whether a thing's name says which one is meant: on none of the frames is there another that it could name.
-        Where things of its category may be in view that are not annotated, it does not."""
+        """Whether an object's name identifies it: on none of the frames could it mean another object.
+
+        False if objects of its category may be in view without annotation.
+        """
         if not all(self.coverage.covers_category(thing.category, frame, frame + 1) for frame in frames):
             return False
         namesakes = self.namesakes(thing.id)
@@ -202,11 +213,11 @@ class Scene:
 
     @cached_by_scene
     def namesakes(self, object_id: str) -> tuple[str, ...]:
-        """Ids of other objects that a thing's name could mean."""
+        """Return ids of other objects that an object's name could mean."""
         thing = self.things[object_id]
         ids = [item.id for item in self.video.objects if item.id not in self.things and item.category == thing.name]
         for other in self.things.values():
-            # Who says "lid" can mean the lid of the jar; who says "jar" cannot.
+            # The name "lid" can mean the lid of the jar; "jar" cannot.
             name = other.name if OF in thing.name else other.noun
             could_be = name == thing.name or name.endswith(f" {thing.name}") or other.category.lower() == thing.name
             if could_be and other.id != thing.id:
@@ -215,16 +226,16 @@ class Scene:
 
     @cached_property
     def wholes(self) -> dict[str, frozenset[str]]:
-        """Object id to the ids of what it is ever a part of."""
+        """Object id to the ids of all objects that it is a part of at any time."""
         return self._targets_of({predicate for predicate, words in self.domain.places.items() if words.is_part})
 
     @cached_property
     def owners(self) -> dict[str, frozenset[str]]:
-        """Object id to the ids of what it ever belongs to."""
+        """Object id to the ids of all objects that it belongs to at any time."""
         return self._targets_of({predicate for predicate, words in self.domain.places.items() if words.belongs})
 
     def _targets_of(self, predicates: Collection[str]) -> dict[str, frozenset[str]]:
-        """Object id to the ids of what it ever stands in one of the relations to."""
+        """Return object id to the ids of the objects that it has one of the relations to at any time."""
         related: dict[str, set[str]] = {}
         for relation in self.video.relations():
             if relation.type == self.domain.place_type and relation.value in predicates:
@@ -232,14 +243,14 @@ class Scene:
         return {object_id: frozenset(ids) for object_id, ids in related.items()}
 
     def is_part_of_other(self, first: str, second: str) -> bool:
-        """Whether one of two is a part of the other, at any time: they are not two objects then."""
+        """Whether one of two objects is a part of the other at any time, so that they do not count as two."""
         return second in self.wholes.get(first, ()) or first in self.wholes.get(second, ())
 
-    # What happens
+    # Events
 
     @cached_property
     def uses(self) -> tuple[HandUse, ...]:
-        """Uses of named things by hands, by time."""
+        """Uses of named objects by hands, by time."""
         rows: dict[tuple[Side, str], list[LabelledSpan]] = {}
         for source, target, row in self._relations(self.domain.contact_type):
             side = self.domain.side(source.category)
@@ -249,7 +260,7 @@ class Scene:
         return tuple(sorted(uses, key=attrgetter("start", "end", "side", "thing.id")))
 
     def _relations(self, kind: str) -> Iterator[tuple[SceneObject, SceneObject, LabelledSpan]]:
-        """(source, target, what is recorded) of every relation of a type."""
+        """Return (source, target, spans) of every relation of a type."""
         table, objects = self.video.relations_table, self.video.objects
         for at in range(len(table.start)):
             type_, value, start, end, _ = table.entry(at)
@@ -268,7 +279,7 @@ class Scene:
     def _bridged_runs(
         self, rows: Iterable[LabelledSpan], object_ids: Sequence[str]
     ) -> list[tuple[list[LabelledSpan], int, int]]:
-        """Runs of rows, given by start, whose holes are bridged, with the first start and the last end of each."""
+        """Join rows, given by start, across bridged gaps; return each run with its first start and last end."""
         runs: list[tuple[list[LabelledSpan], int, int]] = []
         for row in rows:
             if runs and self._is_bridged(runs[-1][2], row[1], object_ids):
@@ -279,10 +290,10 @@ class Scene:
         return runs
 
     def _is_bridged(self, start: int, end: int, object_ids: Sequence[str]) -> bool:
-        """Whether a hole [start, end) is short, or one in which one of the objects is never to be seen."""
+        """Whether a gap [start, end) is short, or one of the objects is not visible in it."""
         if end - start <= self.frames_in(self.domain.lengths.gap):
             return True
-        if self.coverage.is_partial:  # what is not annotated in it may be to be seen
+        if self.coverage.is_partial:  # unannotated objects may be visible in it
             return False
         return any(self._annotated_within(object_id, start, end) == 0 for object_id in object_ids)
 
@@ -295,8 +306,7 @@ class Scene:
 
     @cached_property
     def values(self) -> tuple[ValueSpan, ...]:
-        """Values of attributes of things with a name, by thing, type and time; the same value again after a hole is one
-        span."""
+        """Values of attributes of named objects, by object, type and time; equal values around a gap are one span."""
         rows: dict[tuple[str, str], list[LabelledSpan]] = {}
         for item in self.video.attributes():
             if item.object.id in self.things:
@@ -310,13 +320,15 @@ class Scene:
         )
 
     def values_of(self, object_id: str, attribute_type: str) -> list[ValueSpan]:
-        """Values of one attribute of one thing, by time."""
+        """Return the values of one attribute of one object, by time."""
         return [span for span in self.values if (span.thing.id, span.type) == (object_id, attribute_type)]
 
     @cached_property
     def changes(self) -> tuple[tuple[ValueSpan, ValueSpan], ...]:
-        """Successive values of one attribute of one thing that exclude each other, with at most a hole between, by
-        time."""
+        """Successive values of one attribute of one object that exclude each other, by time.
+
+        At most a gap is between them.
+        """
         pairs = [
             (before, after)
             for before, after in pairwise(self.values)
@@ -327,7 +339,7 @@ class Scene:
         return tuple(sorted(pairs, key=lambda pair: (pair[1].start, pair[1].thing.id)))
 
     def is_settled(self, object_id: str, attribute_type: str, frame: int) -> bool:
-        """Whether an attribute does not come to a value by degrees within the domain's length `gradual` of a frame."""
+        """Whether an attribute has no gradual change within the domain's length `gradual` of a frame."""
         gradual = self.domain.gradual.get(attribute_type, ())
         values = [after for _, after in self.changes if (after.thing.id, after.type) == (object_id, attribute_type)]
         starts = [after.start for after in values if after.value in gradual]
@@ -335,7 +347,7 @@ class Scene:
 
     @cached_property
     def places(self) -> tuple[PlaceSpan, ...]:
-        """Places of things with a name, by time."""
+        """Places of named objects, by time."""
         rows: dict[tuple[str, str, str], list[LabelledSpan]] = {}
         for source, target, row in self._relations(self.domain.place_type):
             if source.id in self.things and target.id in self.things:
@@ -364,8 +376,10 @@ class Scene:
 
     @cached_by_scene
     def action_in_words(self, action: str) -> str:
-        """The name of an activity or step, "Verb noun", the noun said as the only thing of that category is called,
-        or the only one of them that hands touch when this is done."""
+        """Return the name of an activity or step, "Verb noun", with a specific noun if possible.
+
+        The noun is the name of the only object of its category, or of the only one that hands touch during the action.
+        """
         verb, _, noun = action.partition(" ")
         if not self.coverage.covers_category(noun):
             return action
@@ -376,8 +390,10 @@ class Scene:
 
     @cached_by_scene
     def things_done_to(self, action: str) -> frozenset[NamedObject]:
-        """Things that the noun of an activity can name: only those that hands touch meanwhile, where every touch is
-        recorded and there is one; else all."""
+        """Return the objects that the noun of an activity can name.
+
+        If every touch is recorded and some of these are touched during the activity, return only those.
+        """
         noun = noun_of(action)
         nameable = frozenset(thing for thing in self.things.values() if self.domain.same_noun(noun, thing.noun))
         spans = [span for span in self.actions if span.name == action and self.coverage.covers_layer("relations")]

@@ -1,9 +1,9 @@
-"""Guessers: how much of a set of choice questions can be answered from the texts only.
+"""Guessers: how many choice questions of a set can be answered only from their texts.
 
 A guesser gives each choice of a question a score and takes the best one; its opposite takes the worst one. Some follow
 a fixed rule (`length`, `overlap`, `offered`). The others learn from answers: of the other videos (`place`, `prior`,
 `form`, `difficulty`, `text`), of the other half of the videos (`half`), or of the other questions about the same video
-(`same_video`). No guesser sees a frame, so that anything it gets right beyond chance is a shortcut.
+(`same_video`). No guesser sees a frame, so any accuracy above chance is due to a shortcut.
 """
 
 from __future__ import annotations
@@ -25,8 +25,11 @@ Scores: TypeAlias = list[NDArray[np.float64]]
 
 
 class TextQuestion(NamedTuple):
-    """A question as a guesser sees it. `correct` holds indices of `choices`; `form` is the wording without the words
-    that are filled in, `difficulty` the level, both empty where they are not known."""
+    """A question as a guesser sees it.
+
+    `correct` holds indices of `choices`; `form` is the wording without the filled-in words, `difficulty` the level;
+    both are empty if unknown.
+    """
 
     video_id: str
     question: str
@@ -56,8 +59,10 @@ class GuessedSet(NamedTuple):
 
 
 def guess(questions: Sequence[TextQuestion], guesser: str) -> tuple[GuessedSet, GuessedSet] | None:
-    """The results of a guesser and of its opposite; None where the set gives it nothing to learn from, or no question
-    has the label that it uses."""
+    """Return the results of a guesser and of its opposite.
+
+    Returns None if the set has nothing to learn from, or no question has the label that the guesser uses.
+    """
     scores = GUESSERS[guesser](questions)
     if scores is None:
         return None
@@ -77,7 +82,10 @@ def _result(
 
 
 def _p_value(hits: float, chances: Sequence[float]) -> float:
-    """Probability of at least `hits` (rounded down) successes of independent trials with these probabilities."""
+    """Return the probability of at least `hits` (rounded down) successes of independent trials.
+
+    `chances` are the trials' probabilities.
+    """
     distribution = np.ones(1)
     for chance in chances:
         distribution = np.convolve(distribution, [1 - chance, chance])
@@ -96,13 +104,13 @@ def _overlap_scores(questions: Sequence[TextQuestion]) -> Scores:
 
 
 def shared_word_fraction(choice: str, question: str) -> float:
-    """Fraction of a choice's different words that the question contains too."""
+    """Return the fraction of a choice's different words that the question contains too."""
     words = set(words_in(choice))
     return len(words & set(words_in(question))) / max(1, len(words))
 
 
 def _offered_scores(questions: Sequence[TextQuestion]) -> Scores:
-    """How often the other questions of the set offer the choice."""
+    """Return how often the other questions of the set offer the choice."""
     times = Counter(choice for question in questions for choice in question.choices)
     return [np.array([float(times[choice]) for choice in question.choices]) for question in questions]
 
@@ -143,7 +151,7 @@ def _difficulty_scores(questions: Sequence[TextQuestion]) -> Scores | None:
 
 
 def _label_scores(questions: Sequence[TextQuestion], labels: Sequence[str]) -> Scores | None:
-    """How often a choice's text was right in questions of the same label, and how often its place was."""
+    """Return how often a choice's text was right in questions of the same label, and how often its place was."""
     if not any(labels):
         return None
     keys = [
@@ -168,13 +176,13 @@ def _learned_scores(
     excluded: Sequence[Hashable],
     within: Sequence[Hashable] | None = None,
 ) -> Scores | None:
-    """For each choice the sum, over its keys, of how often a choice with that key was right.
+    """Return for each choice the sum, over its keys, of how often a choice with that key was right.
 
     A question learns from all others, or from those that share its label in `within`, except those that share its label
     in `excluded`. Each fraction is smoothed by one more choice, which is right as often as all choices are.
 
     Returns:
-        None where no question has another one to learn from.
+        None if no question has another one to learn from.
     """
     labels = within or [""] * len(questions)
     if len(set(zip(labels, excluded, strict=True))) == len(set(labels)):
@@ -200,8 +208,10 @@ def _learned_scores(
 
 
 def _text_scores(questions: Sequence[TextQuestion]) -> Scores | None:
-    """A logistic regression over the words of question and choice, single and in pairs, and over a choice's place and
-    length, cross-validated by video."""
+    """Score choices by logistic regression, cross-validated by video.
+
+    Features are the words of question and choice, single and in pairs, and a choice's place and length.
+    """
     if len(set(_videos(questions))) < 2:
         return None
     # Imported here: the import takes a second.
@@ -259,8 +269,9 @@ GUESSERS: Mapping[str, Callable[[Sequence[TextQuestion]], Scores | None]] = {
 
 
 def guessable_indices(questions: Sequence[TextQuestion], ceiling: float | None = None) -> list[int]:
-    """Indices of questions to leave out, so that no guesser and no opposite beats chance any more (p < `LEVEL`), or
-    `ceiling` where it is given. Each round leaves out as many of the guessed questions as are too many.
+    """Return indices of questions to leave out, so that no guesser and no opposite beats chance (p < `LEVEL`).
+
+    If `ceiling` is given, it replaces chance. Each round leaves out as many guessed questions as exceed the limit.
 
     Args:
         ceiling: accuracy, 0 to 1, that a guesser may reach.
@@ -277,7 +288,7 @@ def guessable_indices(questions: Sequence[TextQuestion], ceiling: float | None =
 
 
 def _excess(questions: Sequence[TextQuestion], guesser: str, ceiling: float | None) -> frozenset[int]:
-    """Guessed questions beyond what chance, or the ceiling, allows; the last ones first."""
+    """Return the guessed questions beyond the number allowed by chance or the ceiling; the last ones first."""
     for guesses in guess(questions, guesser) or ():
         if guesses.accuracy <= ceiling if ceiling is not None else guesses.p_value >= LEVEL:
             continue

@@ -1,5 +1,6 @@
-"""The records of a video, over frames [start, end): uses by hands, values, places and actions; and the names of its
-objects: a "tray", the "red cup", the "lid of the jar".
+"""The records of a video over frames [start, end): uses by hands, values, places and actions; and the objects' names.
+
+Names are, for example, "tray", "red cup", "lid of the jar".
 """
 
 from __future__ import annotations
@@ -21,15 +22,15 @@ Related = Mapping[str, Collection[str]]
 
 
 def names_of(video: VideoGraph, domain: Domain, wholes: Related, owners: Related) -> dict[SceneObject, str]:
-    """Names of the objects that have one, hands apart, in lower case.
+    """Return names of the objects that have one, except hands, in lower case.
 
-    Before a name that several share stands a colour that it does not say already, unless all of these have it, and
-    behind one that several share even so what the thing belongs to. So it does behind a part's bare category: what is
-    around may have such parts too (a handle), annotated or not.
+    If several objects share a name, it is preceded by the colour, unless it contains the colour or all of them have it.
+    If it is still shared, it is followed by the owner. A part whose name is only its category also gets its owner,
+    since other objects in view may have such parts too (a handle), annotated or not.
 
     Args:
-        wholes: what objects are parts of.
-        owners: what they belong to.
+        wholes: the objects that objects are parts of.
+        owners: the objects that they belong to.
     """
     kinds, colours = _constant_values(video, KIND), _constant_values(video, COLOUR)
     plain_names: dict[SceneObject, str] = {}
@@ -56,7 +57,7 @@ def names_of(video: VideoGraph, domain: Domain, wholes: Related, owners: Related
 
 
 def _constant_values(video: VideoGraph, attribute_type: str) -> dict[str, str]:
-    """Object id to its value of an attribute; without those whose value changes."""
+    """Return object id to its value of an attribute, without objects whose value changes."""
     values_of: dict[str, set[str]] = {}
     for attribute in video.attributes():
         if attribute.type == attribute_type:
@@ -65,7 +66,7 @@ def _constant_values(video: VideoGraph, attribute_type: str) -> dict[str, str]:
 
 
 def _namesakes(names: Mapping[SceneObject, str]) -> list[tuple[SceneObject, str]]:
-    """Objects whose name another has too, each with it."""
+    """Return the objects that share a name, each with the others."""
     times = Counter(names.values())
     return [(item, name) for item, name in names.items() if times[name] > 1]
 
@@ -76,10 +77,10 @@ LabelledSpan: TypeAlias = tuple[str, int, int]
 
 
 class NamedObject(NamedTuple):
-    """An object as people call it: `name` is its category, what it is a kind of, or either with its colour.
+    """An object as people call it: `name` is its category or a more general term, or either with its colour.
 
-    Where that could mean another object too, `name` may be a description ("lemon in the left hand") of what then is its
-    `plain_name`. Whatever it is called, it is the same object.
+    If that is ambiguous, `name` may be a description ("lemon in the left hand") of the object with this `plain_name`.
+    Its identity does not depend on the name.
     """
 
     id: str
@@ -98,21 +99,20 @@ class NamedObject(NamedTuple):
 
     @property
     def noun(self) -> str:
-        """The name without what the thing belongs to, and without what else tells it from others: of "lid of the jar",
-        "lid"."""
+        """The name without owner and other distinguishing words: of "lid of the jar", "lid"."""
         return (self.plain_name or self.name).partition(OF)[0]
 
     @property
     def description(self) -> str:
-        """The name where it is a description; else empty."""
+        """The name if it is a description, else empty."""
         return self.name if self.plain_name else ""
 
 
 class HandUse(NamedTuple):
-    """One hand on one thing over frames [start, end), holes included.
+    """One hand on one object over frames [start, end), gaps included.
 
-    `contacts` are the recorded (value, start, end) in it, by time; `begins` whether the video shows that the hand is
-    not on the thing just before.
+    `contacts` are its recorded (value, start, end), by time; `begins` is whether the video shows the hand off the
+    object just before.
     """
 
     side: Side
@@ -124,7 +124,7 @@ class HandUse(NamedTuple):
 
 
 class ValueSpan(NamedTuple):
-    """A value of one of a thing's attributes over frames [start, end), holes included."""
+    """A value of an attribute of an object over frames [start, end), gaps included."""
 
     thing: NamedObject
     type: str
@@ -134,7 +134,7 @@ class ValueSpan(NamedTuple):
 
 
 class PlaceSpan(NamedTuple):
-    """A spatial relation over frames [start, end), holes included."""
+    """A spatial relation over frames [start, end), gaps included."""
 
     thing: NamedObject
     predicate: str
@@ -144,7 +144,7 @@ class PlaceSpan(NamedTuple):
 
 
 class ActionSpan(NamedTuple):
-    """An activity or a process step over frames [start, end); `name` as the graph has it, "Verb noun"."""
+    """An activity or a process step over frames [start, end); `name` as in the graph, "Verb noun"."""
 
     name: str
     start: int
@@ -160,7 +160,7 @@ class ActionSpan(NamedTuple):
 
 
 def verb_of(name: str) -> str:
-    """The verb of an activity or step, "Verb noun", in lower case."""
+    """Return the verb of an activity or step, "Verb noun", in lower case."""
     return name.partition(" ")[0].lower()
 
 
@@ -172,5 +172,5 @@ SpanT = TypeVar("SpanT", HandUse, ValueSpan, PlaceSpan, ActionSpan)
 
 
 def overlapping(spans: Iterable[SpanT], start: int, end: int) -> list[SpanT]:
-    """Spans with a frame in [start, end)."""
+    """Return spans with a frame in [start, end)."""
     return [span for span in spans if span.start < end and span.end > start]

@@ -1,10 +1,10 @@
-"""Statements about a scene, and whether they hold: yes, no, or not to be known from the graph.
+"""Statements about a scene, and whether they are true, false, or undecidable from the graph.
 
-A question is decidable where its right answer is a statement that holds and each wrong one a statement that does not.
-That a graph records nothing is no proof: what does not hold is excluded by something that is recorded. Each statement
-says by what. All are plain records, so that a written item carries its proof along.
+A question is decidable if its right answer is a true statement and each wrong answer a false one. A missing record is
+not evidence of absence: a statement is false only if a record excludes it. Each class documents these records. All are
+plain records, so that a written item contains its proof.
 
-Frames count from 0; spans are [start, end).
+Frames are counted from 0; spans are [start, end).
 """
 
 from __future__ import annotations
@@ -35,13 +35,12 @@ Truth: TypeAlias = "bool | None"
 
 
 class Statement(msgspec.Struct, frozen=True, tag=True, tag_field="says"):
-    """One thing that can be said. In JSON, `says` is the name of its class.
+    """A claim about a scene. In JSON, `says` is the name of its class.
 
-    `unmet` says to people why nothing can be asked that takes the statement for granted where it does not hold.
-    `steps` are the things that must be seen and put together to tell it, of `AllOf` those of its parts.
-    `is_of_touch`: it says nothing but what hands touch, which can be told of stuff in several places too.
-    `true_needs` and `false_needs` are sections of the graph that must leave nothing out for it to be true, or false:
-    the proof rests on what they do not say.
+    `unmet` explains to people why no question can take the statement for granted if it does not hold. `steps` are the
+    things that must be seen and combined to decide it; for `AllOf`, the steps of its parts. `is_of_touch`: it is only
+    about touches by hands, which can be decided also for stuff in several places. `true_needs` and `false_needs` are
+    sections of the graph that must be complete for it to be true, or false: the proof depends on missing records.
     """
 
     unmet: ClassVar[str] = "what the question takes for granted is not proved"
@@ -51,9 +50,10 @@ class Statement(msgspec.Struct, frozen=True, tag=True, tag_field="says"):
     false_needs: ClassVar[tuple[Layer, ...]] = ()
 
     def truth(self, scene: Scene) -> Truth:
-        """True where the graph proves it, False where it excludes it, None otherwise; of an incomplete graph too.
+        """Return True if the graph proves it, False if the graph excludes it, else None; also for incomplete graphs.
 
-        Kept as long as the scene: candidates say the same things again, and so does what they wait for."""
+        Cached for the lifetime of the scene, since candidates repeat statements.
+        """
         if self not in scene.memo:
             truth = self.recorded_truth(scene)
             if truth is not None and scene.coverage.is_partial:
@@ -64,12 +64,12 @@ class Statement(msgspec.Struct, frozen=True, tag=True, tag_field="says"):
         return known
 
     def recorded_truth(self, scene: Scene) -> Truth:
-        """The `truth` if the sections that it needs leave nothing out."""
+        """Return the `truth` if the sections that it needs are complete."""
         raise NotImplementedError
 
 
 def all_of(truths: Iterable[Truth]) -> Truth:
-    """False if any is, else None if any is.
+    """Return False if any value is False, else None if any is None, else True.
 
     >>> all_of([True, None]), all_of([None, False]), all_of([True])
     (None, False, True)
@@ -79,7 +79,7 @@ def all_of(truths: Iterable[Truth]) -> Truth:
 
 
 class Seen(Statement, frozen=True):
-    """An object is well to be seen. False: not annotated within the domain's `gap` of the frame."""
+    """An object is clearly visible. False: not annotated within the domain's `gap` of the frame."""
 
     unmet: ClassVar[str] = "what it is about is not well to be seen"
 
@@ -91,8 +91,10 @@ class Seen(Statement, frozen=True):
 
 
 class Unique(Statement, frozen=True):
-    """A thing's name, or where it is given a description of it, fits nothing else on any of the frames. False: it does,
-    or the graph does not show that it does not."""
+    """An object's name or description fits no other object on any of the frames.
+
+    False: it does, or the graph does not show that it does not.
+    """
 
     unmet: ClassVar[str] = "its name fits another thing in the picture too"
 
@@ -107,7 +109,7 @@ class Unique(Statement, frozen=True):
 
 
 class AllOf(Statement, frozen=True):
-    """Several statements at once. False: one of them is."""
+    """Several statements are all true. False: one of them is false."""
 
     parts: tuple[Statement, ...]
 
@@ -120,7 +122,7 @@ class AllOf(Statement, frozen=True):
 
 
 class AnyOf(Statement, frozen=True):
-    """At least one of several statements. False: all of them are."""
+    """At least one of several statements is true. False: all of them are false."""
 
     parts: tuple[Statement, ...]
 
@@ -134,7 +136,7 @@ class AnyOf(Statement, frozen=True):
 
 
 class OnlyDuring(Statement, frozen=True):
-    """An activity goes on in [start, end), and nothing else in the video could be called so."""
+    """An activity is in progress in [start, end), and no other in the video could have its name."""
 
     true_needs: ClassVar[tuple[Layer, ...]] = ("activities",)
     unmet: ClassVar[str] = "another activity could be meant"
@@ -150,10 +152,10 @@ class OnlyDuring(Statement, frozen=True):
 
 
 class Touches(Statement, frozen=True):
-    """A hand is on an object, and does `contact` to it where that is given: recorded, and not seen to be apart from it.
+    """A hand is on an object, and does `contact` to it if given: recorded, and not visibly apart from it.
 
-    False: hand and object are well to be seen, apart from each other, and there is no contact around the frame; or the
-    hand does what excludes `contact`.
+    False: hand and object are clearly visible, apart from each other, and there is no contact around the frame; or the
+    hand does something that excludes `contact`.
     """
 
     is_of_touch: ClassVar[bool] = True
@@ -185,9 +187,9 @@ class Touches(Statement, frozen=True):
 
 
 class TouchedDuring(Statement, frozen=True):
-    """Some hand is on an object at some time in [start, end), for at least the domain's `margin`.
+    """A hand is on an object at some time in [start, end), for at least the domain's `margin`.
 
-    False: the object is well to be seen at four moments a second or more of the span, there is no contact in it, and at
+    False: the object is clearly visible at four moments a second or more of the span, there is no contact in it, and at
     each of these moments every hand in the picture is apart from it.
     """
 
@@ -211,9 +213,12 @@ class TouchedDuring(Statement, frozen=True):
 
 
 class HasValue(Statement, frozen=True):
-    """An attribute has a value. False: it has one then that excludes it, and nobody does what goes on with the value:
-    while an "Empty container" is recorded, a container that is empty may be taken for one that is being emptied.
-    Neither near a change by degrees: when a tray has become empty nobody can tell."""
+    """An attribute has a value.
+
+    False: it has another value that excludes it, and no activity implies the value: during "Empty container", a
+    container that is already empty may look like a container being emptied. Near a gradual change, it is neither true
+    nor false: the moment when a tray became empty cannot be determined.
+    """
 
     object: str
     type: str
@@ -233,9 +238,9 @@ class HasValue(Statement, frozen=True):
 
 
 class Changes(Statement, frozen=True):
-    """In [start, end) an attribute goes from `before` to `after`; `before` throughout where both are the same.
+    """In [start, end) an attribute changes from `before` to `after`; equal values mean that it stays throughout.
 
-    False: the value at either end of the span is excluded, or it changes where it is said to stay.
+    False: the value at either end of the span is excluded, or it changes although it should stay.
     """
 
     steps: ClassVar[int] = 2
@@ -259,10 +264,10 @@ class Changes(Statement, frozen=True):
 
 
 class Located(Statement, frozen=True):
-    """An object stands in a spatial relation to another.
+    """An object is in a spatial relation to another.
 
-    False: it stands then in one to the same other that excludes it; or the two, both well to be seen, are apart, and
-    nothing that is recorded joins them.
+    False: it has another relation to the same object that excludes this one; or the two, both clearly visible, are
+    apart, and no recorded relation joins them.
     """
 
     object: str
@@ -275,10 +280,10 @@ class Located(Statement, frozen=True):
 
 
 class Does(Statement, frozen=True):
-    """An action goes on at a frame, by the graph's activities.
+    """An action is in progress at a frame, by the graph's activities.
 
-    False: the activities there are others, all of whose verbs exclude its verb, or that are about other things, and it
-    does not go on within the domain's `gap` of the frame either.
+    False: all activities there have verbs that exclude its verb, or other objects, and it is not in progress within the
+    domain's `gap` of the frame.
     """
 
     false_needs: ClassVar[tuple[Layer, ...]] = ("activities",)
@@ -296,7 +301,7 @@ class Does(Statement, frozen=True):
 
 
 class DoesNext(Statement, frozen=True):
-    """Of the actions that begin after a frame an action is the first. False: the first is clearly another one."""
+    """An action is the first of those that begin after a frame. False: the first is clearly another action."""
 
     true_needs: ClassVar[tuple[Layer, ...]] = ("activities",)
     false_needs: ClassVar[tuple[Layer, ...]] = ("activities",)
@@ -318,7 +323,10 @@ class DoesNext(Statement, frozen=True):
 
 
 class Precedes(Statement, frozen=True):
-    """Hands first get to these objects in this order. False: two of them are clearly got to the other way round."""
+    """Hands first touch these objects in this order.
+
+    False: two of them are clearly first touched in the opposite order.
+    """
 
     is_of_touch: ClassVar[bool] = True
     steps: ClassVar[int] = 2

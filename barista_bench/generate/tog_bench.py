@@ -1,7 +1,7 @@
-"""ToG-Bench's tasks: instructions, explicit and implicit, and the one set of objects in a video that each takes.
+"""ToG-Bench's tasks: instructions, explicit and implicit, and the only set of objects in a video that fits each.
 
-An object's intervals are when it is to be seen; instructions are wishes that stand throughout the video, as in the
-benchmark, whose videos show rooms in which nobody acts.
+An object's intervals are the times when it is visible. As in the benchmark, whose videos show rooms without people,
+instructions are requests that are valid throughout the video.
 """
 
 from __future__ import annotations
@@ -55,12 +55,12 @@ Slots: TypeAlias = tuple[tuple[str, ...], ...]
 
 
 class Instruction(DomainRecord, frozen=True):
-    """An instruction in which a letter in braces stands for the name of what fills its slot.
+    """An instruction; letters in braces are slots for the names of objects.
 
     Args:
         takes: for each slot the names or categories that can fill it; a slot whose letter `say` lacks is implicit.
-        unless: names or categories of which one in view would make for another answer.
-        step: process step in which hands must use all that is taken; any video where it is empty.
+        unless: names or categories that, if one is in view, would permit another answer.
+        step: process step during which hands must use all of the objects; empty for any video.
     """
 
     say: str
@@ -74,7 +74,7 @@ class TogWords(DomainRecord, frozen=True):
 
     Args:
         scene: kind of room.
-        handled: a sentence that leaves, where several things would do, only those that hands touch.
+        handled: a sentence that restricts the answer to objects that hands touch, if several objects would fit.
         places: predicate to the instruction that brings {a} into this relation to {b}.
         states: value of the attribute `state` to the instruction that brings {a} into it.
         synonyms: name or category to further names that are right.
@@ -90,7 +90,7 @@ class TogWords(DomainRecord, frozen=True):
 
 
 class ToGBenchFamily(Family):
-    """Instructions of `families.tog_bench`, and what hands do to things with a name, by kind and number of objects."""
+    """Instructions of `families.tog_bench`, and actions of hands on named objects, by kind and number of objects."""
 
     name: ClassVar[str] = "tog_bench"
     subtasks: ClassVar[tuple[str, ...]] = tuple(
@@ -125,7 +125,7 @@ class ToGBenchFamily(Family):
                 yield self._candidate(scene, template, things, takes, [*evidence, *touched])
 
     def _brought_about_candidates(self, scene: Scene) -> Iterator[QuestionCandidate]:
-        """Places and states that hands bring things into: each once."""
+        """Return places and states that hands bring objects into, each once."""
         for span in scene.places:
             template = self.words.places.get(span.predicate)
             if template is not None and span.start > 0:
@@ -149,7 +149,7 @@ class ToGBenchFamily(Family):
         }
         singular = self.domain.singular
         handled_things = [thing for thing in things if not {thing.noun, thing.category.lower()} & {*singular}]
-        # "That the person touches" says already that only such things count, and the other way round.
+        # "That the person touches" already restricts the objects, and the other way round.
         unsaid = [t for t in handled_things if not any(e == t and BY_TOUCH in e.description for e in explicit.values())]
         is_said = any(self._is_like_another(thing, things, scene) for thing in unsaid)
         text = template
@@ -184,14 +184,16 @@ class ToGBenchFamily(Family):
 
     @staticmethod
     def _wording(text: str) -> tuple[str, dict[str, str]]:
-        """An instruction's wording and slots: a command begins with its verb, a wish with one of `WISHES`."""
+        """Return an instruction's wording and slots: a command begins with its verb, a request with one of `WISHES`."""
         kind = "wish" if text.partition(" ")[0] in WISHES else "command"
         slot_text = text.removesuffix(".") if kind == "wish" else text[:1].lower() + text[1:].removesuffix(".")
         return f"tog_bench/{kind}", {kind: slot_text, "end": ""}
 
     def _is_like_another(self, thing: NamedObject, things: Sequence[NamedObject], scene: Scene) -> bool:
-        """Whether something else in the video is of another kind that can be called the same: a jug, beside a kettle.
-        What is of the same kind is told apart by its name."""
+        """Whether another object in the video has another kind that can share the name: a jug beside a kettle.
+
+        Objects of the same kind are distinguished by their names.
+        """
         kind, others = self._kind(thing), [other for other in scene.things.values() if other not in things]
         kinds = {self._kind(other) for other in others if not scene.is_part_of_other(thing.id, other.id)} - {kind}
         return any(self.domain.same_noun(kind, other) for other in kinds)
@@ -235,10 +237,10 @@ class ToGBenchFamily(Family):
 
 
 def _fillings(scene: Scene, takes: Slots) -> Iterator[tuple[NamedObject, ...]]:
-    """Different things for the slots, in the order of the graph; slots of the same kinds are filled in one order.
+    """Return different objects for the slots, in the order of the graph; equal slots are filled in one order.
 
-    Several slots take none but those of whose category all is annotated, as every object asked for must be: where a
-    source knows no identities a video has hundreds of things.
+    Several slots take only objects of categories with complete annotation, since the answer must contain every object
+    asked for. In a source without identities a video has hundreds of objects.
     """
     things = list(scene.things.values())
     if len(takes) > 1:

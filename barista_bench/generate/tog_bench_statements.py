@@ -1,6 +1,6 @@
-"""The statements of ToG-Bench's tasks: what alone fits in a video, what hands handle, what can be tracked.
+"""The statements of ToG-Bench's tasks: the only object that fits, the objects that hands use, the trackable objects.
 
-Frames count from 0; spans are [start, end).
+Frames are counted from 0; spans are [start, end).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from barista_bench.scene_graph import Layer
 
 
 class Fillable(Statement, frozen=True):
-    """Of the things in the video one alone is of these kinds (names or categories). False: several are."""
+    """Only one object in the video is of these kinds (names or categories). False: several are."""
 
     unmet: ClassVar[str] = "several things in the video could serve"
 
@@ -30,7 +30,7 @@ class Fillable(Statement, frozen=True):
 
 
 class NoneInView(Statement, frozen=True):
-    """Nothing of these kinds is annotated in the video. False: something is."""
+    """No object of these kinds is annotated in the video. False: one is."""
 
     unmet: ClassVar[str] = "something in the video would make for another answer"
 
@@ -41,7 +41,7 @@ class NoneInView(Statement, frozen=True):
 
 
 class Unmistakable(Statement, frozen=True):
-    """An object's name, or where it is given a description of it, means no other thing at any of the `named_frames`."""
+    """An object's name or description means no other object at any of the `named_frames`."""
 
     unmet: ClassVar[str] = "its name could mean another thing in the video"
 
@@ -53,8 +53,10 @@ class Unmistakable(Statement, frozen=True):
 
 
 class Handled(Statement, frozen=True):
-    """A hand is on an object or on a part of it, at some time, for longer than the domain's `margin`: of what hands are
-    on an annotation leaves nothing out."""
+    """A hand is on an object or a part of it, at some time, for longer than the domain's `margin`.
+
+    Contacts of hands must be completely annotated.
+    """
 
     true_needs: ClassVar[tuple[Layer, ...]] = ("relations",)
     unmet: ClassVar[str] = "no hand touches it, and its name could mean a thing that is not annotated"
@@ -80,7 +82,7 @@ class NotParts(Statement, frozen=True):
 
 
 class Trackable(Statement, frozen=True):
-    """An object is to be seen, and well so on a shown frame in each stretch of time in which it is."""
+    """An object is visible, and clearly so on a shown frame in each of its stretches of time."""
 
     unmet: ClassVar[str] = "it is not well to be seen on the frames shown"
 
@@ -104,7 +106,7 @@ class Fills(Statement, frozen=True):
 
 
 class BroughtAbout(Statement, frozen=True):
-    """Hands bring an object into a state, or into a relation to another object, at a frame: some hand uses it then."""
+    """Hands bring an object into a state, or into a relation to another object, at a frame: a hand uses it then."""
 
     unmet: ClassVar[str] = "the graph shows no hand that does it"
 
@@ -123,31 +125,33 @@ class BroughtAbout(Statement, frozen=True):
 
 
 def serves(thing: NamedObject, kinds: tuple[str, ...]) -> bool:
-    """Whether a thing's name or category is among `kinds`."""
+    """Whether an object's name or category is among `kinds`."""
     return thing.name in kinds or thing.category.lower() in kinds
 
 
 def shown_frames(scene: Scene) -> list[int]:
-    """The frames that the benchmark's task shows."""
+    """Return the frames that the benchmark's task shows."""
     step = scene.fps / RATE
     return [round(number * step) for number in range(int((scene.frame_count - 1) / step) + 1)]
 
 
 @cached_by_scene
 def named_frames(scene: Scene) -> tuple[int, ...]:
-    """Frames on which a name must be clear: every whole second, and every frame that is shown."""
+    """Return frames on which a name must be unique: every whole second, and every frame that is shown."""
     return tuple(sorted({frame for _, frame in whole_seconds(scene)} | set(shown_frames(scene))))
 
 
 def whole_seconds(scene: Scene) -> Iterator[tuple[int, int]]:
-    """(second, frame) at every whole second."""
+    """Return (second, frame) at every whole second."""
     seconds = range(int((scene.frame_count - 1) / scene.fps) + 1)
     return ((second, round(second * scene.fps)) for second in seconds if round(second * scene.fps) < scene.frame_count)
 
 
 def visible_spans(scene: Scene, object_id: str) -> list[tuple[int, int]]:
-    """Spans [start, end) of frames in which an object is to be seen, from the first to the last frame on which it is
-    well so; in seconds' precision, as the benchmark's: shorter holes and shorter spans are left out."""
+    """Return spans [start, end) of frames where an object is visible, between frames where it is clearly visible.
+
+    The precision is a second, as in the benchmark: shorter gaps and shorter spans are left out.
+    """
     second = scene.frames_in(1.0)
     frames = scene.frames_of(object_id)
     spans = []

@@ -1,6 +1,6 @@
-"""ViSTa's problem sets: single actions and what they do to things at level 1, sequences of actions at levels 2 to 8.
+"""ViSTa's problem sets: single actions and their effects at level 1, sequences of actions at levels 2 to 8.
 
-A set of level 1 holds clips of several videos. A set above holds clips of one video joined in orders in which they
+A set of level 1 holds clips of several videos. A set of a higher level holds clips of one video, joined in orders that
 could have happened: in general sets they share beginnings with a base, in permutation sets all of their actions.
 """
 
@@ -55,7 +55,10 @@ MOST_PER_LABEL = 4
 
 
 class VistaFamily(Family):
-    """A candidate is a video of a set; its right choice the description that fits, its wrong ones the set's others."""
+    """ViSTa's questions.
+
+    A candidate is a video of a set; its right choice is its description, the wrong ones the others.
+    """
 
     name: ClassVar[str] = "vista"
     has_own_texts: ClassVar[bool] = False
@@ -69,7 +72,7 @@ class VistaFamily(Family):
         self.words = family_words(domain, self.name, VistaWords)
 
     def distractors_needed(self, candidate: QuestionCandidate) -> int:
-        """Distractors that a video takes: all of its set above level 1, where what a set describes is chosen before."""
+        """Return the number of distractors of a video: above level 1 all others of its set, which is chosen before."""
         return 1 if candidate.subtask in FOUNDATION else max(1, len(candidate.distractors))
 
     def candidates(self, scene: Scene) -> Iterator[QuestionCandidate]:
@@ -120,7 +123,7 @@ class VistaFamily(Family):
             )
 
     def _phrases(self, scene: Scene, actions: Sequence[str]) -> Phrases:
-        """Actions in words; "it" is the one thing that the action before was done to as well."""
+        """Return actions in words; "it" is the only object that the previous action also had."""
         actions_in_words = [scene.action_in_words(action) for action in actions]
         phrases = list(map(self.words.action, actions_in_words))
         for at in range(1, 0 if scene.coverage.is_partial else len(actions_in_words)):
@@ -132,7 +135,7 @@ class VistaFamily(Family):
     def offer(
         self, scene: Scene, tally: Tally, most: int, seed: int, undecided: UndecidedCandidates | None = None
     ) -> list[QuestionCandidate]:
-        """Clips of level 1, one of each description; above it whole sets, no two with the same descriptions."""
+        """Return clips of level 1, one per description; above it complete sets, no two with the same descriptions."""
         clips, sets = _clips_and_sets(self.decide_all(scene, tally, undecided), seed)
         candidates = one_per_event(clips, seed, tally)
         described_texts: set[tuple[str, ...]] = set()
@@ -146,7 +149,7 @@ class VistaFamily(Family):
         return self.thin_out(candidates, most, seed)
 
     def thin_out(self, candidates: Sequence[QuestionCandidate], most: int, seed: int) -> list[QuestionCandidate]:
-        """Whole sets above level 1, of each subtask until `most` is reached."""
+        """Keep complete sets above level 1, of each subtask until `most` is reached."""
         clips, sets = _clips_and_sets(candidates, seed)
         counts: Counter[str] = Counter()
         thinned = thin(clips, most, seed)
@@ -162,7 +165,7 @@ class VistaFamily(Family):
         return _sample_sets(subtask, _foundation_sets(clips, seed) | sets, size, seed)
 
     def deal_forms(self, items: Sequence[Item], seed: int) -> list[Item]:
-        """Set by set: all descriptions of one have the same form, the next set's has the next one."""
+        """Assign forms set by set: all descriptions of a set have the same form, the next set has the next form."""
         reworded: list[Item] = []
         forms_in_turn: dict[str, Iterator[str]] = {}
         for _, members in groupby(items, key=lambda item: item.id.rpartition("/")[0]):
@@ -180,7 +183,7 @@ class VistaFamily(Family):
 def _clips_and_sets(
     candidates: Iterable[QuestionCandidate], seed: int
 ) -> tuple[list[QuestionCandidate], dict[tuple[str, str], list[QuestionCandidate]]]:
-    """Candidates of level 1, and those above it by subtask and set, the sets in seeded order."""
+    """Return candidates of level 1, and those above it by subtask and set, the sets in seeded order."""
     clips, sets = list[QuestionCandidate](), defaultdict[tuple[str, str], list[QuestionCandidate]](list)
     for candidate in candidates:
         is_clip = candidate.subtask in FOUNDATION
@@ -189,8 +192,10 @@ def _clips_and_sets(
 
 
 def _foundation_sets(candidates: Sequence[QuestionCandidate], seed: int) -> dict[str, list[QuestionCandidate]]:
-    """Sets of clips that go by one key, and of descriptions each of which every other clip is known not to show;
-    equally many clips of each."""
+    """Return sets of clips with a common key whose descriptions are each excluded for every other clip.
+
+    Each description has the same number of clips.
+    """
     groups: dict[str, dict[str, list[QuestionCandidate]]] = defaultdict(lambda: defaultdict(list))
     for candidate in sorted(candidates, key=lambda c: content_seed("vista", seed, c.video_id, c.extra["set"], *c.span)):
         groups[candidate.extra["set"]][candidate.right[0].text].append(candidate)
@@ -207,8 +212,10 @@ def _foundation_sets(candidates: Sequence[QuestionCandidate], seed: int) -> dict
 
 
 def _exclusive_set(by_text: dict[str, list[QuestionCandidate]]) -> list[QuestionCandidate]:
-    """Descriptions by their number of clips, each joining where it and those before it exclude each other; none if
-    there are not two."""
+    """Choose descriptions by their number of clips, each if it and the earlier ones exclude each other.
+
+    Empty with fewer than two.
+    """
     set_clips: dict[str, list[QuestionCandidate]] = {}
     for text in sorted(by_text, key=lambda text: (-len(by_text[text]), text)):
         if len(set_clips) == LARGEST_FOUNDATION:
@@ -227,7 +234,7 @@ def _excludes(clip: QuestionCandidate, texts: Sequence[str] | dict[str, list[Que
 
 
 def _sample_sets(subtask: str, sets: dict[str, list[QuestionCandidate]], size: int, seed: int) -> list[Item]:
-    """Whole sets, the video sampled least so far next, as long as the number of entries stays within `size`."""
+    """Sample complete sets, the video sampled least so far next, while the number of entries stays within `size`."""
     names = sorted(sets, key=lambda name: content_seed("vista set", seed, subtask, name))
     videos: Counter[str] = Counter()
     items: list[Item] = []
@@ -247,7 +254,7 @@ def _sample_sets(subtask: str, sets: dict[str, list[QuestionCandidate]], size: i
 
 
 def _items_in_form(members: Sequence[Item], form: str) -> Iterator[Item]:
-    """A set with its descriptions in another form; each is what one of its members shows."""
+    """Return a set with its descriptions in another form; each describes one of its members."""
     texts = {item.candidate.right[0].text: fill_form(form, item.candidate.slots) for item in members}
 
     def reword(choices: Sequence[Choice]) -> tuple[Choice, ...]:
@@ -273,7 +280,7 @@ CACHED_CLIPS = 24
 
 
 def write_release(items: Sequence[Item], source: SceneGraph, out: Path, words: VistaWords) -> None:
-    """Write all sets of `items`, which stand set by set, into the folder `out`."""
+    """Write all sets of `items`, which are grouped by set, into the folder `out`."""
     rows: list[MetadataRow] = []
     for name, members in groupby(items, key=lambda item: item.id.rpartition("/")[0]):
         rows += _write_set(name, list(members), out, words)
@@ -287,7 +294,7 @@ def write_release(items: Sequence[Item], source: SceneGraph, out: Path, words: V
 
 
 def _level_and_type(item: Item) -> tuple[str, str]:
-    """(level, type) as folders of the release."""
+    """Return (level, type) as folders of the release."""
     subtask = item.candidate.subtask
     if subtask.startswith("level_"):
         level, _, kind = subtask.rpartition("_")
@@ -327,7 +334,7 @@ def _write_set(name: str, members: Sequence[Item], out: Path, words: VistaWords)
 
 
 def _write_videos(items: Sequence[Item], source: SceneGraph, video_id: str, out: Path, words: VistaWords) -> None:
-    """The entries of one video, each its clips one after the other, at the common rate and width."""
+    """Write the entries of one video, each as its clips one after the other, at the common rate and width."""
     fps = source[video_id].video.fps
     with open_reader(source.video_path(video_id)) as reader:
         size = _video_size(*reader.size, words.width)
@@ -345,7 +352,7 @@ def _write_videos(items: Sequence[Item], source: SceneGraph, video_id: str, out:
 
 
 def _frames_at_rate(start: int, end: int, fps: float, rate: int) -> Iterator[int]:
-    """The frames of [start, end) at `rate` a second, the earlier of two that are as near.
+    """Return the frames of [start, end) at `rate` a second, the earlier of two equally near frames.
 
     >>> list(_frames_at_rate(10, 20, 50.0, 25)), list(_frames_at_rate(0, 3, 25.0, 50))
     ([10, 12, 14, 16, 18], [0, 0, 1, 1, 2, 2])
@@ -355,7 +362,7 @@ def _frames_at_rate(start: int, end: int, fps: float, rate: int) -> Iterator[int
 
 
 def _video_size(width: int, height: int, most: int) -> tuple[int, int]:
-    """The size of a video: even, and of its source's shape.
+    """Return the size of a video: even numbers, and the aspect ratio of its source.
 
     >>> _video_size(1280, 720, 320), _video_size(120, 80, 320)
     ((320, 180), (120, 80))

@@ -1,5 +1,7 @@
-"""ViSTa's clips: at level 1 single ones, of one action, state or place, described beside others of their kind that they
-do not show; above, sequences of one video's actions that could have happened as they are joined, and sets of them.
+"""ViSTa's clips and sets.
+
+At level 1, a clip shows one action, state or place, and is described beside others of its kind that it does not show.
+Above it, sequences of one video's actions are joined in orders that could have happened, and form sets.
 """
 
 from __future__ import annotations
@@ -59,15 +61,15 @@ class VistaWords(DomainRecord, frozen=True):
     Args:
         prompt: words about the videos for a generative model.
         example: an example answer for it.
-        width: pixels of a video's longer side at the most.
+        width: maximum pixels of a video's longer side.
         fps: frames a second of all videos.
-        phrases: a verb of the graph's activities to what people say for it.
-        nouns: of activities, likewise.
-        opposites: pairs of verbs of which one undoes the other, by kind of set.
-        objects: what hands can do one and the same thing to, as activities name it.
-        states: category to the values that it is asked about, each in words.
-        hollow: values with which nothing can be inside of a thing.
-        contents: predicate of what is inside of a thing.
+        phrases: verb of the graph's activities to its common phrase.
+        nouns: noun of the activities to its common phrase.
+        opposites: pairs of verbs where one reverses the other, by kind of set.
+        objects: objects that hands can do the same thing to, as activities name them.
+        states: category to the values that questions are about, each in words.
+        hollow: values with which nothing can be inside an object.
+        contents: predicate of objects inside an object.
     """
 
     prompt: str
@@ -83,18 +85,18 @@ class VistaWords(DomainRecord, frozen=True):
     contents: str
 
     def action(self, name: str) -> str:
-        """An activity "Verb noun" in words, without a subject: "pick up the cup"."""
+        """Return an activity "Verb noun" in words, without a subject: "pick up the cup"."""
         verb, noun = verb_of(name), noun_of(name)
         return f"{self.phrases.get(verb, verb)} the {self.nouns.get(noun, noun)}"
 
     def action_on_it(self, name: str) -> str:
-        """An activity with "it" for its noun: "pick it up"."""
+        """Return an activity with "it" as its noun: "pick it up"."""
         first, _, particle = self.phrases.get(verb_of(name), verb_of(name)).partition(" ")
         return f"{first} it {particle}".strip() if particle in _PARTICLES else f"{first} {particle} it"
 
 
 class ActionClip(NamedTuple):
-    """Frames [start, end) that show one action and nothing of the one before it."""
+    """Frames [start, end) that show one action and nothing of the action before it."""
 
     name: str
     start: int
@@ -130,24 +132,24 @@ class Sequences:
             self.refusals.append(reason)
 
     def joints(self, order: Order) -> tuple[Statement, ...]:
-        """Conditions for the clips to be joined in this order."""
+        """Return conditions for the clips to be joined in this order."""
         joints = (self.joint(a, b) for a, b in pairwise(order))
         as_left = (self._as_left_conditions(order[:at], order[at]) for at in range(1, len(order)))
         return *joints, *chain.from_iterable(as_left)
 
     def is_possible(self, path: Order, at: int) -> bool:
-        """Whether a clip can follow the clips of a path, which is possible itself."""
+        """Whether a clip can follow the clips of a path, itself possible."""
         is_next = not path or at in self.followers[path[-1]]
         return is_next and all(condition.truth(self.scene) for condition in self._as_left_conditions(path, at))
 
     def _as_left_conditions(self, path: Order, at: int) -> Iterator[AsLeft]:
-        """Conditions for a clip to follow a path: the things that it takes are as they were at every joint before."""
+        """Return conditions for a clip to follow a path: its objects are as they were at every joint before."""
         for first, second in pairwise((*path, at)):
             yield AsLeft(tuple(sorted(self._used_ids[at])), self.clips[first].end - 1, self.clips[second].start)
 
     @cached_property
     def _used_ids(self) -> list[frozenset[str]]:
-        """Ids of what hands use in each clip."""
+        """Ids of the objects that hands use in each clip."""
         return [frozenset(thing.id for thing in used_things(self.scene, clip.start, clip.end)) for clip in self.clips]
 
     def joint(self, first: int, second: int) -> Continues:
@@ -155,7 +157,7 @@ class Sequences:
 
     @cached_property
     def followers(self) -> list[list[int]]:
-        """Clips that can follow each clip, the ones that do so in the video first."""
+        """Clips that can follow each clip; those that follow it in the video come first."""
         clips = range(len(self.clips))
         return [
             sorted(
@@ -166,7 +168,7 @@ class Sequences:
         ]
 
     def depiction(self, order: Order, shown_order: Order) -> Depicts:
-        """The statement that the clips `shown_order` show what the clips `order` are called."""
+        """Return the statement that the clips `shown_order` show the actions of the clips `order`."""
         spans = tuple((self.clips[at].start, self.clips[at].end) for at in shown_order)
         return Depicts(self._action_names(order), spans)
 
@@ -174,22 +176,26 @@ class Sequences:
         return tuple(self.clips[at].name for at in order)
 
     def runs(self, length: int) -> Iterator[Order]:
-        """Clips that follow each other in the video, from each clip on."""
+        """Return clips that follow each other in the video, from each clip on."""
         for start in range(len(self.clips) - length + 1):
             order = tuple(range(start, start + length))
             if all(self.is_possible(order[:at], order[at]) for at in range(len(order))):
                 yield order
 
     def general_set(self, base: Order) -> list[Order]:
-        """The base, and sequences that share its first steps and then differ: all but the last one, all but the last
-        two, and so on down to none; by turns, up to `LARGEST_SET`."""
+        """Return the base, and sequences that share its first steps and then differ.
+
+        They share all but the last step, all but the last two, and so on down to none; in turn, up to `LARGEST_SET`.
+        """
         branches = [self._paths(base[:at], len(base), {base[at]}) for at in reversed(range(len(base)))]
         by_turns = (order for row in zip_longest(*branches) for order in row if order is not None)
         return self._distinct_orders([base], by_turns, LARGEST_SET)
 
     def permutation_sets(self, length: int) -> Iterator[list[Order]]:
-        """Orders of each choice of clips that can be joined, which cannot be taken for each other: the one
-        that is nearest to the video's first."""
+        """Return orders of each choice of clips that can be joined, and cannot be confused with each other.
+
+        The order nearest to the video's comes first.
+        """
         orders: dict[frozenset[int], list[Order]] = defaultdict(list)
         for start in range(len(self.clips)):
             for order in islice(self._paths((start,), length, set()), SEQUENCES_TRIED):
@@ -199,7 +205,7 @@ class Sequences:
             yield self._distinct_orders([base], iter(others), min(length, PERMUTATIONS))
 
     def _paths(self, prefix: Order, length: int, barred: set[int]) -> Iterator[Order]:
-        """Sequences that begin with `prefix` and go on with none of `barred`; each clip once."""
+        """Return sequences that begin with `prefix` and continue with none of `barred`; each clip once."""
         paths = [prefix]
         for _ in range(PATHS_TRIED):
             if not paths:
@@ -216,7 +222,7 @@ class Sequences:
             ]
 
     def _distinct_orders(self, chosen: list[Order], orders: Iterator[Order], most: int) -> list[Order]:
-        """Add orders, in turn, that cannot be taken for any chosen before, nor those for them, up to `most`."""
+        """Add orders, in turn, that cannot be confused with any chosen before, in either direction, up to `most`."""
         for order in islice(orders, SEQUENCES_TRIED):
             if len(chosen) == most:
                 break
@@ -225,13 +231,13 @@ class Sequences:
         return chosen
 
     def _excludes(self, order: Order, shown_order: Order) -> bool:
-        """Whether the clips shown exclude the words for `order`, as `Depicts` tells it; quickly, for thousands."""
+        """Whether the shown clips exclude the words for `order`, as in `Depicts`; fast, for thousands of calls."""
         spans = [(self.clips[at].start, self.clips[at].end) for at in shown_order]
         return not fits(self._action_names(order), spans, lambda name, span: could_be(self.scene, name, *span))
 
 
 def foundation_candidates(scene: Scene, clips: Sequence[ActionClip], words: VistaWords) -> Iterator[QuestionCandidate]:
-    """Clips of level 1, `extra` with the key of the sets that a clip can be in."""
+    """Return clips of level 1; `extra` has the key of the sets that a clip can be in."""
     for clip in clips:
         yield from _action_candidates(scene, clip, words)
         yield from _place_candidates(scene, clip, words)
@@ -239,7 +245,7 @@ def foundation_candidates(scene: Scene, clips: Sequence[ActionClip], words: Vist
 
 
 def _action_candidates(scene: Scene, clip: ActionClip, words: VistaWords) -> Iterator[QuestionCandidate]:
-    """Candidates on the thing that an action is done to, and on which of two opposite actions it is (open, close)."""
+    """Return candidates about the object of an action, and about which of two opposite actions it is (open, close)."""
     verb, _, noun = clip.name.partition(" ")
     sets = [("objects", verb, [f"{verb} {other}" for other in words.objects if other != noun.lower()])]
     for subtask, pairs in words.opposites.items():
@@ -256,13 +262,13 @@ def _action_candidates(scene: Scene, clip: ActionClip, words: VistaWords) -> Ite
 
 
 def _place_candidates(scene: Scene, clip: ActionClip, words: VistaWords) -> Iterator[QuestionCandidate]:
-    """Candidates on the place where the thing ends up that hands move."""
+    """Return candidates about the place where hands put an object."""
     clip_span, last = (clip.start, clip.end), clip.end - 1
     used = used_things(scene, *clip_span)
     kinds = {thing.id: _kind_name(scene, thing) for thing in scene.things.values()}
     times = Counter(kinds.values())
     for span in scene.places:
-        # Relations are recorded in both directions: the thing that is put somewhere is the one that hands have moved.
+        # Relations are recorded in both directions: the object that is put somewhere is the one moved by hands.
         if not (clip.start < span.start < clip.end and span.thing in used and span.other not in used):
             continue
         kind = kinds[span.thing.id]
@@ -282,7 +288,7 @@ def _place_candidates(scene: Scene, clip: ActionClip, words: VistaWords) -> Iter
 
 
 def _state_candidates(scene: Scene, words: VistaWords) -> Iterator[QuestionCandidate]:
-    """Candidates on the state that a thing is in, in clips half as long as an action may be."""
+    """Return candidates about the state of an object, in clips half as long as an action may be."""
     length = scene.frames_in(scene.domain.lengths.action_max / 2)
     for span in scene.values:
         kind, item = _kind_name(scene, span.thing), span.thing.id
@@ -318,7 +324,7 @@ def _candidate(
     objects: tuple[str, ...] = (),
     given: Sequence[Statement] = (),
 ) -> QuestionCandidate:
-    """A clip that can be in sets of a key; of what can be said of it the first is right."""
+    """Return a clip that can be in sets of a key; the first of `sayings` is right."""
     right, *distractors = [Choice(plain_text(wording, slots), statement) for slots, statement in sayings]
     return QuestionCandidate(
         subtask=subtask,
@@ -337,6 +343,6 @@ def _candidate(
 
 
 def _kind_name(scene: Scene, thing: NamedObject) -> str:
-    """The name of a thing in any video: without colours."""
+    """Return the name of an object in any video: without colours."""
     category = thing.category.lower()
     return thing.name if category in scene.domain.vague else category

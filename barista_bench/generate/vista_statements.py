@@ -1,4 +1,4 @@
-"""Statements of ViSTa's descriptions about clips of one video, and conditions where two clips are joined."""
+"""Statements of ViSTa's descriptions about clips of one video, and conditions for joining two clips."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ HANDS_SEEN = 0.5
 
 
 class Depicts(Statement, frozen=True):
-    """The clips `spans` of a video, one after the other, show these actions in this order, one a clip.
+    """The clips `spans` of a video, one after the other, show these actions in this order, one per clip.
 
-    False: what the graph records in the clips leaves no way to take them for these actions in this order, even if one
-    recorded activity were several of them. What a value says to go on (a pitcher is "pouring") is recorded too.
+    False: the graph's records in the clips cannot be interpreted as these actions in this order, even if one recorded
+    activity were several of them. Activities implied by a value (a pitcher is "pouring") count as recorded.
     """
 
     false_needs: ClassVar[tuple[Layer, ...]] = ("activities",)
@@ -41,10 +41,10 @@ class Depicts(Statement, frozen=True):
 
 
 def fits(actions: Sequence[str], clips: Sequence[ClipT], can_be: Callable[[str, ClipT], Sequence[bool]]) -> bool:
-    """Whether clips can be taken for actions in their order, one recorded activity also for several of them.
+    """Whether clips can be interpreted as actions in their order; one recorded activity may be several of them.
 
     Args:
-        can_be: whether each of the activities of a clip, by time, can be taken for an action.
+        can_be: whether each activity of a clip, by time, can be interpreted as an action.
     """
     fitted_count = 0
     for clip in clips:
@@ -56,8 +56,10 @@ def fits(actions: Sequence[str], clips: Sequence[ClipT], can_be: Callable[[str, 
 
 @cached_by_scene
 def could_be(scene: Scene, action: str, start: int, end: int) -> tuple[bool, ...]:
-    """Whether each activity that is recorded in a clip could be an action; what a value says to go on could be all of
-    its verbs."""
+    """Whether each activity recorded in a clip could be an action.
+
+    An activity implied by a value could be any of the value's verbs.
+    """
     values = {span.value for span in overlapping(scene.values, start, end)}
     is_ongoing = any(verb_of(action) in scene.domain.ongoing.get(value, ()) for value in values)
     return tuple(
@@ -68,7 +70,7 @@ def could_be(scene: Scene, action: str, start: int, end: int) -> tuple[bool, ...
 
 
 class HandsAtWork(Statement, frozen=True):
-    """Some hand is in the picture for most of a clip, and on a thing that is well to be seen at one of its moments."""
+    """A hand is in the picture for most of a clip, and on an object that is clearly visible at one of its moments."""
 
     unmet: ClassVar[str] = "no hand at work is well to be seen"
 
@@ -87,12 +89,14 @@ class HandsAtWork(Statement, frozen=True):
 
 
 class Continues(Statement, frozen=True):
-    """Things that the second of two joined clips takes, and those in hands, are at its start as at the end of the
-    first: state, place and holder; what that is in, on or at, and the parts of all of these, are in the same state.
-    Clips that follow each other in the video continue by nature.
+    """The second of two joined clips starts with its objects as the first left them.
 
-    Frames are the last of the first clip and the first of the second. A thing of which neither state nor place is
-    recorded must not have been touched between them.
+    The objects used in the second clip, and those in hands, have the same state, place and holder. The objects that
+    these are in, on or at, and the parts of all of them, have the same state. Clips that follow each other in the video
+    always continue.
+
+    Frames are the last of the first clip and the first of the second. An object without recorded state and place must
+    not have been touched between them.
     """
 
     true_needs: ClassVar[tuple[Layer, ...]] = ("activities", "attributes", "relations")
@@ -114,15 +118,17 @@ class Continues(Statement, frozen=True):
         between = used_things(scene, *sorted((self.last, self.first)))
         for thing in used:
             before, after = (_states(scene, thing, at) | _places(scene, thing, at) for at in (self.last, self.first))
-            # Of what nothing is recorded nobody knows how a hand left it.
+            # Without records, the state in which a hand left it is unknown.
             if before != after or (not before and thing in between):
                 return False
         return all(_states(scene, thing, self.last) == _states(scene, thing, self.first) for thing in supports | parts)
 
 
 class AsLeft(Statement, frozen=True):
-    """Objects that a later clip takes are where two clips are joined as they were: state, place and holder. Frames are
-    as in `Continues`."""
+    """Objects used in a later clip are unchanged where two clips are joined: state, place and holder.
+
+    Frames are as in `Continues`.
+    """
 
     true_needs: ClassVar[tuple[Layer, ...]] = ("activities", "attributes", "relations")
     unmet: ClassVar[str] = "something that a later clip takes changes between two clips"
@@ -138,7 +144,7 @@ class AsLeft(Statement, frozen=True):
 
 
 class NothingInside(Statement, frozen=True):
-    """At no time in [start, end) does anything stand in a spatial relation, that of contents, to an object."""
+    """At no time in [start, end) does any object have a spatial relation of contents to this object."""
 
     true_needs: ClassVar[tuple[Layer, ...]] = ("relations",)
     unmet: ClassVar[str] = "something is inside of it"
@@ -156,7 +162,7 @@ class NothingInside(Statement, frozen=True):
 
 
 class AloneInView(Statement, frozen=True):
-    """No other thing of these categories or names is in the picture at any moment of a clip."""
+    """No other object of these categories or names is in the picture at any moment of a clip."""
 
     unmet: ClassVar[str] = "another thing of its kind is in the picture"
 
@@ -189,7 +195,7 @@ def follow_each_other(scene: Scene, last: int, first: int) -> bool:
 
 
 def used_things(scene: Scene, start: int, end: int) -> set[NamedObject]:
-    """Things that hands use at some time in [start, end)."""
+    """Return objects that hands use at some time in [start, end)."""
     return {use.thing for use in overlapping(scene.uses, start, end)}
 
 
@@ -205,7 +211,7 @@ def _is_unchanged(scene: Scene, object_id: str, last: int, first: int) -> bool:
 
 
 def _states(scene: Scene, thing: NamedObject, frame: int) -> frozenset[tuple[str, ...]]:
-    """Values of a thing's attributes on a frame, without those of attributes that never change."""
+    """Return values of an object's attributes on a frame, without attributes that never change."""
     return frozenset(
         (span.type, span.value)
         for span in scene.values
@@ -214,7 +220,7 @@ def _states(scene: Scene, thing: NamedObject, frame: int) -> frozenset[tuple[str
 
 
 def _places(scene: Scene, thing: NamedObject, frame: int) -> frozenset[tuple[str, ...]]:
-    """Things that a thing is in, on or at on a frame, and those that are so to it, without the permanent ones."""
+    """Return objects that an object is in, on or at on a frame, and the reverse, without permanent relations."""
     return frozenset(
         (span.thing.id, span.predicate, span.other.id)
         for span in scene.places

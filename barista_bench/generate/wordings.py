@@ -1,4 +1,4 @@
-"""Wordings of questions: forms out of `wordings.yaml`, dealt so that the form tells nothing of the answer."""
+"""Wordings of questions: forms from `wordings.yaml`, assigned so that the form is independent of the answer."""
 
 from __future__ import annotations
 
@@ -25,8 +25,9 @@ Slots = Mapping[str, Any]
 
 
 class Phrases(tuple[str, ...]):
-    """Phrases for one slot, each with its verb first, said of a person. Its format is what stands between three or more
-    of them, a bar, and what stands before the last.
+    """Phrases for one slot, each beginning with its verb, about a person.
+
+    The format spec is the separator between three or more phrases, a bar, and the separator before the last.
 
     >>> phrases = Phrases(("open it", "fix it", "go"))
     >>> f"she {phrases:, then |, and finally }", f"she {Phrases(phrases[:2]):, |, and finally }"
@@ -42,7 +43,7 @@ class Phrases(tuple[str, ...]):
 
 @functools.cache
 def forms(wording: str) -> tuple[str, ...]:
-    """All forms of a wording, `family/key` of the file, the plain one first."""
+    """Return all forms of a wording, `family/key` of the file, the plain form first."""
     family, _, key = wording.partition("/")
     return tuple(dict.fromkeys(form for template in _templates()[family][key] for form in _expansions(template)))
 
@@ -54,7 +55,7 @@ def _templates() -> Mapping[str, Mapping[str, tuple[str, ...]]]:
 
 
 def _expansions(template: str) -> Iterable[str]:
-    """A template with each choice of its alternatives.
+    """Return a template with each choice of its alternatives.
 
     >>> list(_expansions("[What|Which thing] is [it|that]?"))
     ['What is it?', 'What is that?', 'Which thing is it?', 'Which thing is that?']
@@ -65,13 +66,13 @@ def _expansions(template: str) -> Iterable[str]:
 
 
 def fill_form(form: str, slots: Slots) -> str:
-    """A form with its slots filled, as a sentence."""
+    """Return a form with its slots filled, as a sentence."""
     text = form.format_map(slots)
     return text[:1].upper() + text[1:]
 
 
 def plain_text(wording: str, slots: Slots) -> str:
-    """A question in the first form of its wording."""
+    """Return a question in the first form of its wording."""
     return fill_form(forms(wording)[0], slots)
 
 
@@ -82,8 +83,10 @@ def shuffled_forms(wording: str, seed: int) -> list[str]:
 
 
 def deal_forms(items: Sequence[Item], seed: int) -> list[Item]:
-    """The items with their questions in forms dealt by turns, first to those of one answer, then to those of the next:
-    each form falls to every answer, and to every place of the right choice, about equally often."""
+    """Return the items with their questions in forms assigned in turn, first to one answer, then to the next.
+
+    Each form is used about equally often for every answer, and for every place of the right choice.
+    """
     by_wording: dict[str, list[Item]] = defaultdict(list)
     for item in items:
         by_wording[item.candidate.wording].append(item)

@@ -59,7 +59,7 @@ def test_a_review_of_items_that_a_family_no_longer_asks_is_refused(
 ) -> None:
     review = tmp_path / "review.jsonl"
     review.write_text((plain / "review.jsonl").read_text().replace('"egocot/', '"vista/'))
-    with pytest.raises(DataError, match=r"^vista/.* is reviewed, and is not generated"):
+    with pytest.raises(DataError, match=r"^vista/.* is in the review, but is not generated"):
         generate(small_release, tmp_path / "again", ["vista", "tog_bench"], per_subtask=2, review=review)
 
 

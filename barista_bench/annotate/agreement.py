@@ -1,4 +1,4 @@
-"""How far two annotators of one video agree."""
+"""The agreement of two annotators of one video."""
 
 from __future__ import annotations
 
@@ -24,12 +24,13 @@ CategorizedObject: TypeAlias = tuple[str, str]
 
 
 class AnnotatorAgreement(ProjectRecord, frozen=True, kw_only=True):
-    """Null where there is nothing to compare.
+    """Scores of agreement; null without common data.
 
     Args:
         keyframes: annotated by both.
-        mask_iou, boundary_f: means over the masks on these; an object that one of them alone has drawn counts 0.
-        attribute_kappa, relation_kappa: Cohen's, over what either says of objects that both have, frame by frame.
+        mask_iou, boundary_f: means over the masks on these; an object drawn by only one of them counts 0.
+        attribute_kappa, relation_kappa: Cohen's, over statements of either about objects that both have, frame by
+            frame.
         segment_iou: of the frames of contact.
     """
 
@@ -42,9 +43,9 @@ class AnnotatorAgreement(ProjectRecord, frozen=True, kw_only=True):
 
 
 def agreement(first: VideoFiles, second: VideoFiles) -> AnnotatorAgreement:
-    """Two people's decisions about one video. Their objects are paired by masks and categories.
+    """Compare two people's decisions about one video. Their objects are paired by masks and categories.
 
-    Raises DataError where the videos are not the same file, or a file of either cannot be read.
+    Raises DataError if the videos are not the same file, or a file of either cannot be read.
     """
     if first.source.sha256 != second.source.sha256:
         remedy = "start both projects from the same files"
@@ -63,14 +64,14 @@ def agreement(first: VideoFiles, second: VideoFiles) -> AnnotatorAgreement:
 
 
 def keyframe_ious(first: VideoFiles, second: VideoFiles) -> dict[int, float]:
-    """Mean mask IoU, as in `AnnotatorAgreement`, of each keyframe on which either has drawn something."""
+    """Return mean mask IoU, as in `AnnotatorAgreement`, of each keyframe with a drawing by either."""
     shared = _SharedKeyframes(first, second)
     means = {frame: _mean(shared.ious(frame)) for frame in shared.frames}
     return {frame: mean for frame, mean in means.items() if mean is not None}
 
 
 def pair_objects(first: VideoFiles, second: VideoFiles) -> dict[str, str]:
-    """The second annotator's objects, by their ids, that are objects of the first one."""
+    """Return the second annotator's objects, by id, with the first annotator's ids."""
     return {other_name: name for (_, name), (_, other_name) in _SharedKeyframes(first, second).pairs.items()}
 
 
@@ -83,12 +84,12 @@ class _SharedKeyframes:
         self.pairs = _pairs_by_overlap([(self._mine[frame], self._theirs[frame]) for frame in self.frames])
 
     def ious(self, frame: int) -> list[float]:
-        """Mask IoU of each object of a keyframe; 0 for one that one of them alone has drawn."""
+        """Return mask IoU of each object of a keyframe; 0 for an object drawn by only one of them."""
         both, alone = self._mask_pairs(frame)
         return [*(float(mask_ious([rle], [other_rle])[0, 0]) for rle, other_rle in both), *alone]
 
     def boundaries(self, frame: int) -> list[float]:
-        """Boundary F of each object of a keyframe, as `ious`."""
+        """Return boundary F of each object of a keyframe, as in `ious`."""
         both, alone = self._mask_pairs(frame)
         return [*(float(boundary_f(*map(msgspec.to_builtins, pair))) for pair in both), *alone]
 
@@ -99,7 +100,7 @@ class _SharedKeyframes:
 
 
 def _masks(video: VideoFiles) -> dict[int, dict[CategorizedObject, Rle]]:
-    """Masks that are not empty by keyframe and object, under the ids that layers use."""
+    """Return masks that are not empty by keyframe and object, under the ids of the layers."""
     identities = video.identities()
     return {
         keyframe.frame: {
@@ -112,7 +113,7 @@ def _masks(video: VideoFiles) -> dict[int, dict[CategorizedObject, Rle]]:
 def _pairs_by_overlap(
     frames: Sequence[tuple[Mapping[CategorizedObject, Rle], Mapping[CategorizedObject, Rle]]],
 ) -> dict[CategorizedObject, CategorizedObject]:
-    """Objects of the first annotator and of the second that are one, by the sum of their masks' overlaps."""
+    """Pair objects of the two annotators by the sum of their masks' overlaps."""
     names, other_names = (sorted({name for frame in frames for name in frame[side]}) for side in (0, 1))
     shared = np.zeros((len(names), len(other_names)))
     for mine, theirs in frames:
@@ -130,7 +131,7 @@ def _pairs_by_overlap(
 def _values_by_objects(
     layer: Iterable[LayerAttribute | LayerRelation], names: Mapping[str, str] | None = None
 ) -> dict[tuple[str, ...], list[tuple[str, Range]]]:
-    """Values and their ranges by objects and type. Objects take the `names` that are given; those without one go."""
+    """Return values and their ranges by objects and type, under the ids in `names`; other objects are left out."""
     rows: dict[tuple[str, ...], list[tuple[str, Range]]] = {}
     for entry in layer:
         if names is None or names.keys() >= set(entry.objects):
@@ -145,7 +146,7 @@ def _kappa(
     names: Mapping[str, str],
     frames: int,
 ) -> float | None:
-    """Over all frames and all keys that either side has; several values at once are one label."""
+    """Return kappa over all frames and all keys of either side; several values at once are one label."""
     sides = [_values_by_objects(first_layer, names), _values_by_objects(second_layer)]
     keys = sorted(sides[0].keys() | sides[1].keys())
     labels = [[label for key in keys for label in _labels(side.get(key, []), frames)] for side in sides]

@@ -1,13 +1,15 @@
-"""The frames between two keyframes, at a working size: every object as either keyframe sees it, and both blended.
+"""Compute the frames between two keyframes, at a working size.
 
-Pictures, masks and flow are of the working size, the video's with its longer side cut to 640 pixels: pictures RGB,
+Every object is computed as seen from each keyframe, and both views are blended.
+
+Pictures, masks and flow have the working size, the video's with its longer side cut to 640 pixels: pictures RGB,
 (height, width, 3) bytes; masks coverages 0..1. Outlines can be decided by colour within a narrow rim, which helps
 objects of one colour and hurts others.
 
-Where the pixels of a frame come from is dense optical flow, composed from frame to frame back to a keyframe: DIS
-(Kroeger et al., ECCV 2016; arXiv 1603.03590) with OpenCV's medium preset. A map gives for each pixel of a frame its
-position in the keyframe, so that nothing blurs on the way, and an object costs one lookup. Positions are (x, y) in
-pixels of the working size, x to the right and y down.
+The origin of a frame's pixels comes from dense optical flow, composed from frame to frame back to a keyframe: DIS
+(Kroeger et al., ECCV 2016; arXiv 1603.03590) with OpenCV's medium preset. A map gives the position of each pixel of a
+frame in the keyframe, so no blur accumulates, and an object takes one lookup. Positions are (x, y) in pixels of the
+working size, x to the right and y down.
 """
 
 from __future__ import annotations
@@ -31,15 +33,18 @@ Plane: TypeAlias = NDArray[np.float32]
 
 # Pixels that forward and backward flow may disagree by, and what beyond that takes confidence down to 1/e.
 _FREE_DISAGREEMENT, _DISAGREEMENT = 1.0, 8.0
-# Grey levels at which the confidence that a pixel shows what the keyframe shows has fallen to 1/e.
+# Grey-level difference where the confidence that a pixel shows the keyframe's content has fallen to 1/e.
 _GREY_ERROR = 12.0
 # A correction moves a pixel less than this, and must agree better with the keyframe by this many grey levels.
 _MOST_CORRECTION, _LEAST_GAIN = 6.0, 0.5
-_MOST_FLOW_BYTES = 2**28  # of flow that is kept: 70 pairs of neighbours at 640 x 360
+_MOST_FLOW_BYTES = 2**28  # of cached flow: 70 pairs of neighbours at 640 x 360
 
 
 class MapToKeyframe(NamedTuple):
-    """`positions` (height, width, 2): where each pixel of `frame` is in the keyframe; `confidence` 0..1 a pixel."""
+    """The position of each pixel of `frame` in the keyframe.
+
+    `positions` has shape (height, width, 2), `confidence` is 0..1 per pixel.
+    """
 
     frame: int
     positions: Plane
@@ -49,8 +54,8 @@ class MapToKeyframe(NamedTuple):
 class NeighbourFlows:
     """Dense optical flow between neighbouring frames.
 
-    Whoever comes from the keyframe before them needs the same two flows as whoever comes from the one after them: they
-    are kept for the second, as long as there is room.
+    Passes from the keyframe before and from the keyframe after need the same two flows, so they are cached for the
+    second pass, as memory permits.
 
     Args:
         grays: grey pictures by frame index, all of the working size.
@@ -62,7 +67,7 @@ class NeighbourFlows:
         self._kept: dict[tuple[int, int], tuple[Plane, Plane]] = {}
 
     def between(self, before: int, frame: int) -> tuple[Plane, Plane]:
-        """Flow from `frame` back to its neighbour `before`, and forth."""
+        """Return the flow from `frame` back to its neighbour `before`, and forth."""
         if kept := self._kept.pop((frame, before), None):
             return kept[1], kept[0]
         back: Plane = self.method.calc(self.grays[frame], self.grays[before], None)
@@ -73,7 +78,7 @@ class NeighbourFlows:
 
 
 def maps_to_keyframe(flows: NeighbourFlows, order: Sequence[int]) -> Iterator[MapToKeyframe]:
-    """The map of each frame of `order` into its first one, the keyframe, which comes first with the identity.
+    """Return the map of each frame of `order` to its first frame, the keyframe, beginning with its identity.
 
     Args:
         flows: of the frames.
@@ -101,18 +106,18 @@ def maps_to_keyframe(flows: NeighbourFlows, order: Sequence[int]) -> Iterator[Ma
 
 
 def sample(image: NDArray[np.generic], positions: Plane, *, border: int = cv2.BORDER_REPLICATE) -> Plane:
-    """The values of an image (height, width[, channels]) at positions between its pixels, bilinear."""
+    """Return the values of an image (height, width[, channels]) at positions between its pixels, bilinear."""
     return cv2.remap(image, positions, None, cv2.INTER_LINEAR, borderMode=border)
 
 
 def _lengths(vectors: Plane) -> Plane:
-    """Lengths of vectors (height, width, 2), with the bits of `np.linalg.norm`, in a third of its time."""
+    """Return lengths of vectors (height, width, 2), with the bits of `np.linalg.norm`, in a third of its time."""
     x, y = vectors[..., 0], vectors[..., 1]
     return np.sqrt(x * x + y * y)
 
 
 def _correct_drift(positions: Plane, identity: Plane, keyframe: Gray, gray: Gray, flow: cv2.DISOpticalFlow) -> Plane:
-    """Positions corrected by the flow that is left between the keyframe as mapped and the frame: this stops drift."""
+    """Correct positions by the remaining flow between the mapped keyframe and the frame, which stops drift."""
     left_over = flow.calc(gray, sample(keyframe, positions), None)
     corrected = sample(positions, identity + left_over)
     gain = _difference(keyframe, positions, gray) - _difference(keyframe, corrected, gray)
@@ -130,14 +135,14 @@ ColourTable: TypeAlias = NDArray[np.float32]
 
 _BINS = 16
 _LEVELS = 256 // _BINS
-_SURROUNDINGS = 12  # pixels around an object that it is to be told apart from
-_RIM = 3  # pixels to either side of the outline that colour decides
-_FEWEST_PIXELS = 60  # of object and surroundings: of fewer no histogram says anything
-_FLOOR = 1e-4  # of a probability: a colour never seen proves nothing
+_SURROUNDINGS = 12  # pixels around an object for the colours of its surroundings
+_RIM = 3  # pixels on either side of the outline decided by colour
+_FEWEST_PIXELS = 60  # of object and surroundings: a histogram of fewer has no value
+_FLOOR = 1e-4  # of a probability: an unseen colour proves nothing
 
 
 def colour_table(picture: Picture, mask: Plane) -> ColourTable | None:
-    """A table that separates an object's colours from those around it; None where either is too small."""
+    """Return a table that separates an object's colours from its surroundings; None if either is too small."""
     inside = mask > 0.5
     outside = (_dilate(inside, _SURROUNDINGS) > 0) & ~inside
     if min(inside.sum(), outside.sum()) < _FEWEST_PIXELS:
@@ -148,7 +153,7 @@ def colour_table(picture: Picture, mask: Plane) -> ColourTable | None:
 
 
 def refine(mask: Plane, picture: Picture, table: ColourTable) -> Plane:
-    """The mask with its rim decided by colour and by how far inside of the old outline a pixel lies."""
+    """Return the mask with its rim decided by colour and by the distance inside the old outline."""
     inside = mask > 0.5
     rim = (_dilate(inside, _RIM) > 0) & (_dilate(~inside, _RIM) > 0)
     soft = np.clip(cv2.GaussianBlur(mask, (0, 0), _RIM / 2), 0.02, 0.98)
@@ -165,13 +170,13 @@ def _codes(picture: Picture) -> NDArray[np.int64]:
 
 
 def _histogram(codes: NDArray[np.int64]) -> NDArray[np.float32]:
-    """Fractions of the colours, (16 * 16 * 16,), blurred between neighbours."""
+    """Return fractions of the colours, (16 * 16 * 16,), blurred between neighbours."""
     counts = np.bincount(codes, minlength=_BINS**3).reshape(_BINS, _BINS, _BINS)
     return (ndimage.gaussian_filter(counts.astype(np.float32), 0.8) / codes.size).ravel()
 
 
 WORKING_SIDE = 640
-_LEAST_WEIGHT = 1e-3  # of a pixel: one side has to win where neither can be trusted
+_LEAST_WEIGHT = 1e-3  # of a pixel: one side must win if neither can be trusted
 
 
 class WorkingFrames:
@@ -197,16 +202,16 @@ class WorkingFrames:
                 self.pictures[index] = picture
 
     def shrink(self, rle: Rle) -> Plane:
-        """How much of each pixel a mask covers, 0..1."""
+        """Return the fraction of each pixel that a mask covers, 0..1."""
         return cv2.resize(decode_mask(rle).astype(np.float32), self._size, interpolation=cv2.INTER_AREA)
 
     def enlarge(self, coverage: Plane) -> Rle:
-        """The mask of the video's size where more than half is covered."""
+        """Return the mask of the video's size where more than half is covered."""
         return encode_mask(cv2.resize(coverage, (self._width, self._height), interpolation=cv2.INTER_LINEAR) > 0.5)
 
 
 class KnownMask(NamedTuple):
-    """The known mask of an object at an end of a stretch: the mask of keyframe `source`, or carried from there."""
+    """The known mask of an object at an end of a stretch: the mask of keyframe `source`, or propagated from it."""
 
     rle: Rle
     source: int
@@ -214,7 +219,7 @@ class KnownMask(NamedTuple):
 
 
 class Blend(NamedTuple):
-    """An object on a frame: how much of each pixel it covers, 0..1, and the confidence in that, 0..1."""
+    """An object on a frame: the covered fraction of each pixel, 0..1, and its confidence, 0..1."""
 
     coverage: Plane
     confidence: float
@@ -223,12 +228,12 @@ class Blend(NamedTuple):
 def blend_frames(
     working: WorkingFrames, span: range, left: Mapping[str, KnownMask], right: Mapping[str, KnownMask]
 ) -> Iterator[tuple[int, dict[str, Blend]]]:
-    """Each frame of a stretch with its objects, those that are absent with an empty coverage.
+    """Return each frame of a stretch with its objects; absent objects have an empty coverage.
 
     Args:
         working: holds the frames of the stretch.
         span: the frames from one keyframe to the next, or from an end of the video to a keyframe, both included.
-        left: objects known on the first frame; empty where it is not a keyframe.
+        left: objects known on the first frame; empty if it is not a keyframe.
         right: the same of the last frame.
     """
     from_right = {view.frame: view for view in views_from_keyframe(working, span[::-1], right)} if right else {}
@@ -246,12 +251,12 @@ class KeyframeView(NamedTuple):
     confidence: NDArray[np.uint8]
 
     def confidence_within(self, region: NDArray[np.bool_]) -> float:
-        """Mean confidence of a region that is not empty, 0..1."""
+        """Return mean confidence of a non-empty region, 0..1."""
         return float(self.confidence[region].mean()) / 255
 
 
 class _Crop(NamedTuple):
-    """Coverage 0..255 around an object: whole planes of many objects and frames would take gigabytes."""
+    """Coverage 0..255 around an object: complete planes of many objects and frames would take gigabytes."""
 
     top: int
     left: int
@@ -270,7 +275,7 @@ class _Crop(NamedTuple):
         return self.top, self.left, self.top + height, self.left + width
 
     def plane(self, shape: tuple[int, ...], at: tuple[int, int] = (0, 0)) -> Plane:
-        """Coverage 0..1 of the whole frame, or of a part of this shape whose top left corner is `at` (top, left)."""
+        """Return coverage 0..1 of the complete frame, or of a part of this shape with top left corner `at`."""
         plane = np.zeros(shape, dtype=np.float32)
         top, left, bottom, right = self.box
         plane[top - at[0] : bottom - at[0], left - at[1] : right - at[1]] = self.coverage / np.float32(255)
@@ -278,7 +283,7 @@ class _Crop(NamedTuple):
 
 
 def views_from_keyframe(working: WorkingFrames, order: range, masks: Mapping[str, KnownMask]) -> Iterator[KeyframeView]:
-    """The frames of `order` as seen from its first one, on which the objects are known."""
+    """Return the frames of `order` as seen from the first of them, with known objects."""
     coverages = {name: working.shrink(mask.rle) for name, mask in masks.items()}
     for to_keyframe in maps_to_keyframe(working.flows, order):
         objects = {
@@ -316,7 +321,7 @@ def _blend_objects(frame: int, sides: Sequence[tuple[KeyframeView, Mapping[str, 
 
 
 def _nearness(frame: int, sources: Sequence[int]) -> list[float]:
-    """How near each of one or two keyframes is, 0..1, in sum 1."""
+    """Return the nearness of each of one or two keyframes, 0..1, with sum 1."""
     if len(sources) == 1:
         return [1.0]
     before, after = sources

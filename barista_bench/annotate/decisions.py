@@ -1,4 +1,4 @@
-"""People's decisions enter a project here, from a file that holds any part of them, and nowhere else.
+"""People's decisions enter a project only here, from a file with any part of them.
 
     {"video": "clip", "by": "anna", "when": "2026-01-31", "seconds": 40,
      "confidence": [0.1, null, ...] or "contacts": [[30, 90], ...],
@@ -13,10 +13,9 @@
      "withdrawn": [90],
      "edits": [{"edit": "merge", "into": "cup-1", "objects": ["cup-2"]}]}
 
-Masks may also be polygons as COCO has them, or proposals by their ids. Layers replace those accepted before, prompts
-those of their frames; a keyframe's masks are added to those of its frame, or replace them where it is complete. All
-that was accepted on frames that are withdrawn goes.
-Everything is checked before the first file is written.
+Masks may also be COCO polygons, or ids of proposals. Layers replace the layers accepted before, prompts those of their
+frames. A keyframe's masks are added to those of its frame, or replace them if it is complete. All accepted annotations
+of withdrawn frames are removed. Everything is checked before the first file is written.
 """
 
 from __future__ import annotations
@@ -71,7 +70,7 @@ _FORMAT = "see docs/your_own_videos.md for the format"
 
 
 class DecidedKeyframe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`proposals`: id in proposals.json of the mask that is an object's."""
+    """Decisions about a keyframe. `proposals`: id in proposals.json of an object's mask."""
 
     frame: Frame
     complete: bool = True
@@ -81,7 +80,7 @@ class DecidedKeyframe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
 
 class Decisions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One file, or what a graph or tracks say in its stead."""
+    """The decisions of one file, or the equivalent of a graph or of tracks."""
 
     video: Name
     by: str | None = None
@@ -98,7 +97,7 @@ class Decisions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 def read_decisions(path: Path) -> Decisions:
-    """A JSON file; or a CSV file of confidences with columns `frame` and `confidence`, named as its video.
+    """Read a JSON file; or a CSV file of confidences with columns `frame` and `confidence`, named as its video.
 
     Raises DataError, which names the file, and the field or line.
     """
@@ -127,7 +126,7 @@ def _confidences(content: bytes, path: Path) -> list[float | None]:
 
 
 def decisions_of_tracks(tracks: MaskTracks) -> Decisions:
-    """Masks made elsewhere, as decisions about each frame that they annotate."""
+    """Return masks made with other tools as decisions about each frame that they annotate."""
     keyframes = [
         DecidedKeyframe(
             frame=frame,
@@ -140,10 +139,10 @@ def decisions_of_tracks(tracks: MaskTracks) -> Decisions:
 
 
 def decisions_of_graph(graph: VideoGraph, frames: Collection[int] | None = None) -> Decisions:
-    """An annotated video of a release, as decisions. Contacts are those of its hands.
+    """Return an annotated video of a release as decisions. Contacts are those of its hands.
 
     Args:
-        frames: those to take masks and attributes from; all of them where it is None. All else is of the whole video.
+        frames: frames to take masks and attributes from; None for all. The other layers cover the complete video.
 
     Raises:
         DataError: a mask is missing or broken.
@@ -170,7 +169,7 @@ def decisions_of_graph(graph: VideoGraph, frames: Collection[int] | None = None)
 
 
 def layers_of(graph: VideoGraph) -> Layers:
-    """The layers of a release (all but masks), its ranges within the video."""
+    """Return the layers of a release (except masks), with ranges inside the video."""
     release, count = graph.records.release, graph.frame_count
 
     def within(ranges: Iterable[ReleaseRange]) -> list[Range]:
@@ -207,7 +206,7 @@ def _raw(rle: Rle) -> msgspec.Raw:
 
 
 def keep_accepted(decisions: Decisions, accepted: AcceptedFile) -> tuple[Decisions, int]:
-    """Decisions that take nothing away: masks accepted earlier that complete keyframes lack are added to them.
+    """Return decisions that remove nothing: masks accepted earlier that complete keyframes lack are added to them.
 
     Returns:
         The decisions, and how many masks were added.
@@ -226,10 +225,10 @@ def keep_accepted(decisions: Decisions, accepted: AcceptedFile) -> tuple[Decisio
 
 
 def accept(project: Project, decisions: Decisions, by: str | None = None) -> list[str]:
-    """Check decisions and write them. Doing so twice changes nothing more, edits apart.
+    """Check decisions and write them. Except for edits, repeating this changes nothing more.
 
     Args:
-        by: who decides, where the file does not say.
+        by: the person, if the file does not name one.
 
     Returns:
         The files written.
@@ -246,7 +245,7 @@ def _accept(project: Project, decisions: Decisions, by: str | None) -> list[str]
     video, domain = project.video(decisions.video), project.vocabulary()
     who = decisions.by or by
     if not who or not who.strip():
-        raise DataError(f"{decisions.video}: nobody says so. Remedy: name the person in `by`, or with --by")
+        raise DataError(f"{decisions.video}: no person is named. Remedy:  name the person in `by`, or with --by")
     signal = _signal_file(decisions, video, who)
     records: list[ProjectRecord] = [signal] if signal else []
     if decisions.prompts:
@@ -345,7 +344,7 @@ def _prompts_file(prompts: Sequence[MaskPrompt], video: VideoFiles, domain: Doma
 
 
 def _chosen_proposals(keyframe: DecidedKeyframe, video: VideoFiles) -> dict[str, Proposal]:
-    """The proposals that a keyframe accepts, by object."""
+    """Return the proposals that a keyframe accepts, by object."""
     if not keyframe.proposals:
         return {}
     keyframes = video.read(ProposalsFile).keyframes if video.has(ProposalsFile) else []

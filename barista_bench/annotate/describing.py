@@ -1,7 +1,7 @@
-"""Attributes, relations and activities as a vision-language model sees them: unverified until a person accepts them.
+"""Attributes, relations and activities described by a vision-language model: unverified until a person accepts them.
 
-Each keyframe is shown as it was filmed and with its objects marked by numbers, each stretch of contact by a few of its
-frames. Every answer is written as soon as it is there, so that the same call after a kill asks for the rest alone.
+Each keyframe is shown as filmed and with its objects marked by numbers, each stretch of contact by a few of its frames.
+Every answer is written immediately, so that the same call after an interruption asks only the remaining questions.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _LONGEST = 200  # characters of a `Name`
 
 
 class VideoDescription(NamedTuple):
-    """How many questions about a video are answered, how many answers say nothing usable, and what went wrong."""
+    """Number of answered questions about a video, number of unusable answers, and errors."""
 
     video_id: str
     questions: int = 0
@@ -73,7 +73,7 @@ class _SegmentAnswer(msgspec.Struct):
 
 
 class _Question(NamedTuple):
-    """About the keyframe at `span[0]`, whose objects are numbered from 1, or about a stretch where there are none."""
+    """A question about the keyframe at `span[0]`, with objects numbered from 1, or, without objects, a stretch."""
 
     key: str
     span: records.Range
@@ -85,11 +85,11 @@ class _Question(NamedTuple):
 
 
 def describe(project: Project, model: Model, config: GenerationConfig) -> Iterator[VideoDescription]:
-    """Ask a model about all keyframes and stretches of contact, video by video, and write `described.json` of each.
+    """Ask a model about all keyframes and stretches of contact of each video, and write `described.json`.
 
-    What the model could not be asked (`Failure`) is asked again by the next call. A video that is not propagated yet,
-    or cannot be used, costs that video. Raises ConfigError where the model reads text alone, while all questions show
-    pictures, or another process writes the project.
+    Failed questions (`Failure`) are asked again by the next call. A video that is not propagated yet, or unusable, is
+    skipped. Raises ConfigError if the model reads only text, since all questions show pictures, or another process
+    writes the project.
     """
     if reads_text_alone(model):
         what = "reads text alone, and every question about a video shows pictures"
@@ -129,7 +129,7 @@ def _describe_video(video: VideoFiles, model: Model, config: GenerationConfig) -
             video.write(_described_file(questions, answers, video.source.frames, provenance))
     if failures:
         what = f"{len(failures)} of {len(questions)} questions failed, first: {failures[0]}"
-        raise DataError(f"{video.video_id}: {what}. Remedy: see to the cause, and start the same command again")
+        raise DataError(f"{video.video_id}: {what}. Remedy: remove the cause, and run the same command again")
     described = _described_file(questions, answers, video.source.frames, provenance)
     video.write(described)
     return VideoDescription(video.video_id, len(questions), len(answers), described.unusable)
@@ -205,7 +205,7 @@ def _array(**properties: object) -> dict[str, object]:
 def _described_file(
     questions: list[_Question], answers: Mapping[str, str], count: int, provenance: records.Provenance
 ) -> records.DescribedFile:
-    """The claims of the answers; claims about a keyframe hold until the next one that was asked about."""
+    """Return the claims of the answers; claims about a keyframe hold until the next keyframe asked about."""
     unusable = 0
     claims: dict[int, set[records.Claim]] = {}
     activities = []
@@ -233,7 +233,7 @@ def _described_file(
 
 
 def _claims(answer: _KeyframeAnswer, names: list[str]) -> Iterator[records.Claim]:
-    """The claims about marks that were shown, with words that a file of layers can hold."""
+    """Return the claims about shown marks, with words that are valid in a file of layers."""
     names_by_mark = dict(enumerate(names, start=1))
     items: list[_AnsweredAttribute | _AnsweredRelation] = [*answer.attributes, *answer.relations]
     for item in items:

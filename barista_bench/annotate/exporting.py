@@ -1,7 +1,7 @@
-"""A project as a release of scene graphs, with statistics of the annotation; and as masks for other tools.
+"""Export a project as a release of scene graphs, with statistics of the annotation; and as masks for other tools.
 
-What nobody has accepted is not written: layers are those of `accepted_layers.json`, within the vocabulary. Videos are
-copied packet by packet, without sound, and without what their containers say of place, time and device.
+Only accepted annotations are written: layers come from `accepted_layers.json`, within the vocabulary. Videos are copied
+packet by packet, without sound, and without their containers' metadata of place, time and device.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ _REMEDY = "run `barista-bench annotate run` until it is done"
 class VideoStatistics(ProjectRecord, frozen=True, kw_only=True):
     """Counts of annotations in a video, and of the work for them.
 
-    `people` counts masks by who accepted them, `models` names what made the tracks; `left_out` are terms of layers that
-    the vocabulary does not hold.
+    `people` counts masks by the person who accepted them, `models` names the models of the tracks; `left_out` are terms
+    of layers that are not in the vocabulary.
     """
 
     frames: int
@@ -83,7 +83,7 @@ def export(folder: Path, out: Path, *, second: Path | None = None, num_proc: int
         num_proc: processes.
 
     Raises:
-        ConfigError: `out` holds something.
+        ConfigError: `out` is not empty.
         DataError: no video is finished.
     """
     project = open_project(folder)
@@ -171,7 +171,7 @@ def _release(video: VideoFiles, layers: Layers) -> tuple[ReleaseFile, Counter[st
 
 
 def _release_id(video_sha256: str, name: str) -> str:
-    """The id of an object in the release: its own where that is a UUID, as in a release that was imported."""
+    """Return the id of an object in the release: unchanged if it is a UUID, as in an imported release."""
     try:
         return str(uuid.UUID(name))
     except ValueError:
@@ -191,7 +191,7 @@ def _annotations(line: TrackLine, ids: dict[str, str], height: int, width: int) 
 
 
 def as_mask_tracks(video: VideoFiles) -> MaskTracks:
-    """A video's tracks for other tools. Raises DataError where there are none yet."""
+    """Return a video's tracks for other tools. Raises DataError if there are none yet."""
     source, identities = video.source, video.identities()
     size = (source.height, source.width)
     masks = {line.frame: {name: Rle(mask.counts, size) for name, mask in line.masks.items()} for line in video.tracks()}

@@ -1,7 +1,7 @@
-"""Propagation by dense optical flow anchored on the keyframes: no weights, any machine; the default offline.
+"""Propagation by dense optical flow from the keyframes: without weights, on any machine; the offline default.
 
-Masks are looked up in the keyframe before a frame and in the one after it, and blended by nearness in time and by how
-well each keyframe explains the frame.
+Masks come from the keyframes before and after a frame, and are blended by nearness in time and by how well each
+keyframe explains the frame.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from barista_bench.scene_graph.masks import mask_ious
 
 _REACH_S = 2.0
 _LONGEST = 600  # frames without a keyframe: a stretch is held at once, 0.5 to 1.5 MB a frame
-_TRIALS = 4  # keyframes left out, at the most, to find the objects for which colour helps
+_TRIALS = 4  # maximum number of left-out keyframes to find the objects where colour helps
 
 _RULES = "2"
 """Version of the rules; masks that were carried by earlier ones are carried again."""
@@ -51,11 +51,11 @@ KnownObjects: TypeAlias = dict[str, KnownMask]
 class FlowPropagator:
     """Dense optical flow from the keyframes on both sides of a frame.
 
-    Confidence is how well the surer keyframe explains the object's pixels, times how far both sides agree on them.
+    Confidence is how well the surer keyframe explains the object's pixels, times the agreement of both sides on them.
 
     Args:
-        colour: let colour decide the rim of those objects for which this does better on keyframes that are left out;
-            takes up to twice the time.
+        colour: decide the rim by colour for objects where this is better on left-out keyframes; takes up to twice the
+            time.
     """
 
     def __init__(self, *, colour: bool = False) -> None:
@@ -67,7 +67,10 @@ class FlowPropagator:
         return max(1, round(_REACH_S * fps))
 
     def propagate(self, frames: FrameReader, keyframes: Keyframes, span: range) -> Iterator[FrameMasks]:
-        """Masks as `Propagator.propagate` says. Also raises DataError for more than 600 frames without a keyframe."""
+        """Return masks as in `Propagator.propagate`.
+
+        Also raises DataError for more than 600 frames without a keyframe.
+        """
         check_keyframes(frames, keyframes, span)
         indices = sorted(keyframes)
         for start, end in pairwise([span.start, *indices, span.stop - 1]):
@@ -87,14 +90,14 @@ class FlowPropagator:
                 if frame_masks.frame == after:
                     bridged = {n: mask for n, mask in frame_masks.masks.items() if n not in keyframes[after]}
                     yield FrameMasks(after, dict(sorted((bridged | given_masks(keyframes[after])).items())))
-                elif frame_masks.frame != before:  # which ended the stretch before
+                elif frame_masks.frame != before:  # the end of the previous stretch
                     yield frame_masks
 
 
 def _stretch_masks(
     frames: FrameReader, span: range, left: KnownObjects, right: KnownObjects, coloured: frozenset[str]
 ) -> Iterator[FrameMasks]:
-    """The masks of all frames of a stretch; see `blend_frames`."""
+    """Return the masks of all frames of a stretch; see `blend_frames`."""
     working = WorkingFrames(frames, span, in_colour=bool(coloured))
     tables = _colour_tables(working, span, left, right, coloured)
     for frame, blends in blend_frames(working, span, left, right):
@@ -113,8 +116,7 @@ def _given_objects(keyframes: Keyframes, frame: int) -> KnownObjects:
 
 
 def _known_at_keyframes(frames: FrameReader, keyframes: Keyframes, order: Sequence[int]) -> dict[int, KnownObjects]:
-    """The masks that each keyframe gives, and where it does not mention an object, the mask carried on from those
-    before it.
+    """Return the masks of each keyframe; objects that it does not mention are propagated from the keyframes before it.
 
     Args:
         order: all keyframes, forward or backward.
@@ -127,7 +129,7 @@ def _known_at_keyframes(frames: FrameReader, keyframes: Keyframes, order: Sequen
 
 
 def _carry_masks(frames: FrameReader, start: int, end: int, known_objects: KnownObjects) -> KnownObjects:
-    """Objects known at one keyframe as they are at the next. Of an object that is lost on the way nothing is known."""
+    """Propagate objects known at one keyframe to the next. An object that is lost on the way is unknown."""
     carried = {name: mask for name, mask in known_objects.items() if is_empty(mask.rle)}
     if len(carried) == len(known_objects):
         return carried
@@ -144,8 +146,11 @@ def _carry_masks(frames: FrameReader, start: int, end: int, known_objects: Known
 def _weaken_absences(
     frames: FrameReader, order: Sequence[int], known_at: dict[int, KnownObjects], opposite: Mapping[int, KnownObjects]
 ) -> None:
-    """Trust an absence, carried past a keyframe that does not mention the object, as far as the flow can be trusted
-    where the object is seen from the other side. A mask that is carried loses confidence in the same way."""
+    """Reduce the confidence of an absence propagated past a keyframe that does not mention the object.
+
+    Its confidence becomes that of the flow where the object is seen from the other side. A propagated mask loses
+    confidence in the same way.
+    """
     for before, after in pairwise(order):
         doubted = {
             name: opposite[after][name].rle
@@ -164,7 +169,7 @@ def _weaken_absences(
 
 
 def _view_from(frames: FrameReader, start: int, end: int, objects: KnownObjects) -> tuple[WorkingFrames, KeyframeView]:
-    """Frame `end` as seen from `start`, before or after it."""
+    """Return frame `end` as seen from `start`, before or after it."""
     span = range(min(start, end), max(start, end) + 1)
     working = WorkingFrames(frames, span)
     (view,) = deque(views_from_keyframe(working, span if start < end else span[::-1], objects), maxlen=1)
@@ -174,7 +179,7 @@ def _view_from(frames: FrameReader, start: int, end: int, objects: KnownObjects)
 def _colour_tables(
     working: WorkingFrames, span: range, left: KnownObjects, right: KnownObjects, names: frozenset[str]
 ) -> dict[str, ColourTable]:
-    """The colours of objects by their masks on the first frame; of those without colours there, on the last."""
+    """Return the colours of objects by their masks on the first frame, or if these are too small, on the last."""
     tables: dict[str, ColourTable] = {}
     for frame, known_objects in ((span[0], left), (span[-1], right)):
         for name in names.intersection(known_objects).difference(tables):
@@ -185,7 +190,7 @@ def _colour_tables(
 
 
 def _objects_helped_by_colour(frames: FrameReader, keyframes: Keyframes) -> frozenset[str]:
-    """The objects whose masks on keyframes left out come out better with colour than without."""
+    """Return the objects whose masks on left-out keyframes are better with colour than without."""
     indices = sorted(keyframes)
     triples = zip(indices, indices[1:], indices[2:], strict=False)
     trials = [triple for triple in triples if triple[2] - triple[0] <= _LONGEST]

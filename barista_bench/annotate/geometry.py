@@ -1,10 +1,9 @@
-"""Attributes and relations that masks and keyframes suggest: proposals, unverified until a person accepts them.
+"""Propose attributes and relations from masks and keyframes: unverified until a person accepts them.
 
-From masks: a hand whose far end, seen from the edge over which it reaches into the picture, is at an object and does
-not sweep over it touches it, and holds it where it moves with the hand against the rest of the picture; an object that
-stands on another or lies inside of it, by their boxes. There is no depth: a hand that rests before an object counts as
-touching it, and an object behind another one as inside of it. From keyframes: attributes that a person stated there,
-carried forward.
+From masks: a hand touches an object if its far end (from the edge over which it reaches into the picture) is at the
+object and does not sweep over it. It holds the object if both move together against the rest of the picture. Boxes give
+objects that stand on or lie inside others. There is no depth: a hand resting in front of an object counts as touching
+it, and an object behind another as inside it. From keyframes: a person's attributes, carried forward.
 """
 
 from __future__ import annotations
@@ -20,12 +19,12 @@ from barista_bench.annotate.records import AcceptedKeyframe, Claim, Layers, Rang
 from barista_bench.scene_graph.domain import Domain
 from barista_bench.scene_graph.masks import Rle, decode_mask, mask_boxes
 
-_SAMPLES = 10  # frames looked at a second
+_SAMPLES = 10  # frames examined per second
 _GAP_S, _SHORTEST_S = 0.3, 0.3
-_NEAR = 0.005  # of the width: as far as a hand reaches to touch
-_FAR_END = 0.05  # of the width around the point of a hand that is farthest from the edge: fingers, and not the arm
-_SWEEPS = 0.02  # of the width, against the object, in the time between two looks
-_MOVED = 0.006  # the same: what is held moves
+_NEAR = 0.005  # of the width: the distance of a hand that counts as touching
+_FAR_END = 0.05  # of the width around the point of a hand that is farthest from the edge: fingers, not the arm
+_SWEEPS = 0.02  # of the width, against the object, between two looks
+_MOVED = 0.006  # as above: a held object moves
 _FARTHEST = 0.97  # quantile of distances: single pixels are noise
 _INSIDE = 0.9
 _TOUCHES, _HOLDS, _ON, _IN = "touches", "holds", "on", "inside"
@@ -51,7 +50,7 @@ def propose_layers(
     size: tuple[int, int],
     fps: float,
 ) -> Layers:
-    """Proposals for a whole video.
+    """Return proposals for a complete video.
 
     Args:
         tracks: all frames in order.
@@ -87,8 +86,9 @@ def propose_layers(
 
 
 def carry_forward(keyframes: Sequence[AcceptedKeyframe], count: int) -> dict[Claim, list[Range]]:
-    """The statements of each keyframe about an object, until the next one that states anything of it; from the start,
-    the first.
+    """Return the statements of each keyframe about an object, until the next keyframe with statements about it.
+
+    The first statements hold from the start.
 
     Args:
         count: frames of the video.
@@ -102,7 +102,7 @@ def carry_forward(keyframes: Sequence[AcceptedKeyframe], count: int) -> dict[Cla
 
 
 def until_next(stated: Mapping[int, Collection[Claim]], count: int) -> dict[Claim, list[Range]]:
-    """Statements on some frames, at least one, carried to the next one; those of the first hold from the start.
+    """Carry statements on some frames, at least one, to the next one; the first hold from the start.
 
     Args:
         stated: claims by frame.
@@ -124,7 +124,7 @@ def _frame_objects(line: TrackLine, hand_masks: Mapping[str, Mask], size: tuple[
 
 
 def _far_end(mask: Mask) -> Floats | None:
-    """The point of a mask farthest from its part at the picture's edge; None where it keeps away from the edge."""
+    """Return the point of a mask farthest from its part at the picture's edge; None if it does not touch the edge."""
     rim = np.zeros_like(mask)
     rim[[0, -1]], rim[:, [0, -1]] = True, True
     at_edge = np.argwhere(mask & rim)
@@ -143,7 +143,7 @@ def _contacts(
     hand_masks: Mapping[str, Mask],
     size: tuple[int, int],
 ) -> list[tuple[str, str]]:
-    """Hands and the objects that they reach with their far ends, and do not sweep over."""
+    """Return hands and the objects that their far ends reach without sweeping over them."""
     reach = max(2, round(_NEAR * size[1]))
     pairs = []
     for row, hand in enumerate(now.names):
@@ -167,7 +167,7 @@ def _contacts(
 
 
 def _motion_against(hand: str, name: str, before: _FrameObjects, now: _FrameObjects) -> float:
-    """Pixels that a hand has moved against an object since the last look; 0 where that is not known."""
+    """Return how many pixels a hand has moved against an object since the last look; 0 if unknown."""
     ends = (before.far_ends, now.far_ends) if hand in before.far_ends and hand in now.far_ends else None
     start, end = ends or (before.centres, now.centres)
     if hand not in start or name not in before.centres:
@@ -181,7 +181,7 @@ def _overlaps(boxes: Floats, row: int, reach: int) -> NDArray[np.bool_]:
 
 
 def _moves_along(pair: tuple[str, str], before: _FrameObjects, now: _FrameObjects, size: tuple[int, int]) -> bool:
-    """Whether an object goes with the hand rather than with the rest of the picture."""
+    """Whether an object moves with the hand rather than with the rest of the picture."""
     if not all(name in before.centres for name in pair):
         return False
     other_motions = [now.centres[n] - before.centres[n] for n in now.names if n in before.centres and n not in pair]
@@ -192,7 +192,7 @@ def _moves_along(pair: tuple[str, str], before: _FrameObjects, now: _FrameObject
 
 
 def _places(objects: _FrameObjects, categories: Mapping[str, str], domain: Domain) -> list[Claim]:
-    """Objects on and in others, hands left out; each object in or on the smallest that fits."""
+    """Return objects on and in others, except hands; each object in or on the smallest that fits."""
     rows = [row for row, name in enumerate(objects.names) if domain.side(categories[name]) is None]
     claims: list[Claim] = []
     for row in rows:

@@ -1,7 +1,7 @@
 """Masks from boxes, clicks and strokes without weights: OpenCV's grabCut on a crop; the default segmenter.
 
-Colours inside and outside are modelled by mixtures of Gaussians, and the cut between them runs where the picture
-changes (Rother, Kolmogorov, Blake: GrabCut, SIGGRAPH 2004). Measured in `perf/README.md`.
+Colours inside and outside are modelled by mixtures of Gaussians, and the cut between them follows edges in the picture
+(Rother, Kolmogorov, Blake: GrabCut, SIGGRAPH 2004). Measured in `perf/README.md`.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from numpy.typing import NDArray
 from barista_bench.annotate.proposals import SegmentedMask, ShapePrompt
 from barista_bench.models.base import ModelIdentity
 
-_SIDE = 320  # pixels of the longer side of the crop that is cut, at the most
-_LEAST_SIDE = 160  # and at the least, of a small object
-_MARGIN = 0.25  # around the box, of its longer side: what is surely outside shows its colours there
-_AROUND_CLICKS = 0.08  # of the picture's longer side: how far an object is looked for where no box is given
-_TOUCH = 0.03  # of the longer side of the area: how far around a click all is surely what it says
-_PATCH = 0.12  # and how far all that is connected to it and has its colour is
+_SIDE = 320  # maximum pixels of the longer side of the crop that is cut
+_LEAST_SIDE = 160  # minimum, for a small object
+_MARGIN = 0.25  # of the box's longer side: margin around it with certain outside colours
+_AROUND_CLICKS = 0.08  # of the picture's longer side: search distance without a box
+_TOUCH = 0.03  # of the area's longer side: radius around a click that certainly has its label
+_PATCH = 0.12  # radius for connected pixels of the same colour
 _LIKE = 10  # of 255, in each channel: the same colour
 _ROUNDS = 4
-_MOST_CHANGED = 0.7  # of the mask's area: where clicks would change more, only what is right at them changes
-_SPECK = 0.02  # of the mask's area: parts that are smaller, and that nobody clicked, are no part of an object
+_MOST_CHANGED = 0.7  # of the mask's area: if clicks would change more, only the patches at them change
+_SPECK = 0.02  # of the mask's area: smaller parts without clicks are removed
 
 Area = tuple[int, int, int, int]
 """Left, top, right, bottom in pixels, half-open."""
@@ -34,9 +34,10 @@ Click = tuple[tuple[int, int], bool]
 
 
 class GrabCutSegmenter:
-    """A `Segmenter`. A score is the IoU of the given box with the one around the mask; 1 where only points are given.
+    """A `Segmenter`. A score is the IoU of the given box with the box around the mask; 1 if only points are given.
 
-    Nothing outside of a box is inside, unless a click says so. Where colours tell nothing apart, all of the box is.
+    Pixels outside a box are outside, unless a click marks them as inside. If colours do not separate, the mask is the
+    box.
     """
 
     def __init__(self) -> None:
@@ -45,7 +46,7 @@ class GrabCutSegmenter:
         )
 
     def segment(self, picture: NDArray[np.uint8], prompts: Sequence[ShapePrompt]) -> list[SegmentedMask]:
-        """Masks of prompts, as `Segmenter.segment` says."""
+        """Return masks of prompts, as `Segmenter.segment`."""
         return [_segment(picture, prompt) for prompt in prompts]
 
 
@@ -86,7 +87,7 @@ def _segment(picture: NDArray[np.uint8], prompt: ShapePrompt) -> SegmentedMask:
 
 
 def _begins_correction(clicks: Sequence[Click], number: int, reach: float) -> bool:
-    """Whether a click is not one more point of the same stroke, which is many points and one cut."""
+    """Whether a click begins a correction, instead of continuing a stroke, which is many points and one cut."""
     (place, is_inside), (previous, was_inside) = clicks[number], clicks[number - 1]
     is_far = np.hypot(place[0] - previous[0], place[1] - previous[1]) > _PATCH * reach
     return number == 0 or is_inside != was_inside or bool(is_far)
@@ -100,7 +101,10 @@ def _corrected(
     first: int,
     reach: float,
 ) -> NDArray[np.bool_]:
-    """The mask after the clicks from `first` on, which all say the same: only what is connected to them changes."""
+    """Return the mask after the clicks from `first` on, which all have the same label.
+
+    Only pixels connected to them change.
+    """
     marked = marks.copy()
     _mark_clicks(crop, marked, clicks, reach)
     after = _cut(crop, marked)
@@ -108,7 +112,7 @@ def _corrected(
     discs = np.zeros_like(marks)
     for place, _ in clicks[first:]:
         cv2.circle(discs, _pixel(place, marks)[::-1], _touch(reach), 1, cv2.FILLED)
-    # `_mark_clicks` keeps inside clicks within the area, and has what is touched say what the clicks say.
+    # `_mark_clicks` keeps inside clicks within the area, and gives touched pixels the label of the clicks.
     touched = (discs > 0) & (marked == (cv2.GC_FGD if is_inside else cv2.GC_BGD))
     changed = (after & ~before if is_inside else before & ~after) | touched
     _, labels = cv2.connectedComponents(changed.astype(np.uint8))
@@ -120,7 +124,7 @@ def _corrected(
 
 
 def _pixel(place: tuple[int, int], marks: NDArray[np.uint8]) -> tuple[int, int]:
-    """Row and column of a place, moved into the crop."""
+    """Return row and column of a place, moved into the crop."""
     return min(max(place[1], 0), marks.shape[0] - 1), min(max(place[0], 0), marks.shape[1] - 1)
 
 
@@ -129,13 +133,13 @@ def _touch(reach: float) -> int:
 
 
 def _mark_clicks(crop: NDArray[np.uint8], marks: NDArray[np.uint8], clicks: Sequence[Click], reach: float) -> None:
-    """What clicks say of the pixels around them; a patch of one colour does not override what another click touches."""
+    """Mark the pixels around clicks; a patch of one colour does not override the pixel that another click touches."""
     is_looked_for, smooth = marks == cv2.GC_PR_FGD, cv2.GaussianBlur(crop, (0, 0), 1)
     for radius, is_patch in ((max(2, round(_PATCH * reach)), True), (_touch(reach), False)):
         for place, inside in clicks:
             value = cv2.GC_FGD if inside else cv2.GC_BGD
             pixel = _pixel(place, marks)
-            if is_patch and marks[pixel] == value:  # of a stroke: reached by the patch of an earlier point
+            if is_patch and marks[pixel] == value:  # of a stroke: covered by the patch of an earlier point
                 continue
             reached = cv2.circle(np.zeros_like(marks), pixel[::-1], radius, 1, cv2.FILLED)
             if is_patch:
@@ -147,7 +151,7 @@ def _mark_clicks(crop: NDArray[np.uint8], marks: NDArray[np.uint8], clicks: Sequ
 
 
 def _search_area(prompt: ShapePrompt, width: int, height: int) -> Area | None:
-    """The area in which the object is looked for; None where nothing says so."""
+    """Return the area to search for the object; None if the prompt does not limit it."""
     box, points = prompt
     around = 0.0 if box else _AROUND_CLICKS * max(width, height)
     inside = [point for point in points if point.inside]
@@ -160,16 +164,16 @@ def _search_area(prompt: ShapePrompt, width: int, height: int) -> Area | None:
 
 
 def _within(area: Area, width: int, height: int) -> Area:
-    """The area within the picture, and at least a pixel large."""
+    """Return the area within the picture, at least one pixel large."""
     left, top = min(max(area[0], 0), width - 1), min(max(area[1], 0), height - 1)
     return left, top, max(min(area[2], width), left + 1), max(min(area[3], height), top + 1)
 
 
 def _cut(crop: NDArray[np.uint8], marks: NDArray[np.uint8]) -> NDArray[np.bool_]:
-    """Which pixels are inside, by what is marked as sure and as likely."""
+    """Return which pixels are inside, by the certain and likely marks."""
     clicked = marks == cv2.GC_FGD
     is_likely = clicked | (marks == cv2.GC_PR_FGD)
-    if is_likely.all() or not is_likely.any():  # nothing to tell apart
+    if is_likely.all() or not is_likely.any():  # colours do not separate
         return is_likely
     cv2.setRNGSeed(0)  # the same prompts give the same mask
     models = np.zeros((2, 1, 65))

@@ -1,7 +1,7 @@
-"""Which objects are one: what people said, links between segments by masks, and edits with undo.
+"""Identities of objects: people's decisions, links between segments by masks, and edits with undo.
 
-A person's id means the same object wherever it stands. Where adjacent segments use different ids, masks are carried
-over the frames between them from both sides, and objects that agree there are linked.
+A person's id means the same object everywhere. If adjacent segments use different ids, masks are propagated over the
+frames between them from both sides, and objects that agree there are linked.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class KeyframeGroup(NamedTuple):
 
 
 def segments_of(accepted: records.AcceptedFile, segment_of_frame: Mapping[int, int]) -> list[KeyframeGroup]:
-    """The accepted keyframes by segment; one that nobody asked for belongs to the segment before it."""
+    """Return the accepted keyframes by segment; an unrequested keyframe belongs to the segment before it."""
     segments: list[KeyframeGroup] = []
     number = min(segment_of_frame.values(), default=0)
     for keyframe in sorted(accepted.keyframes, key=lambda keyframe: keyframe.frame):
@@ -45,7 +45,7 @@ def segments_of(accepted: records.AcceptedFile, segment_of_frame: Mapping[int, i
 class Identities:
     """The ids of tracks for those of accepted.json.
 
-    Raises DataError where an edit names an object that is not there, or merges two that stand on one keyframe.
+    Raises DataError if an edit names an unknown object, or merges two objects of one keyframe.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Identities:
         self._check(accepted)
 
     def of(self, name: str, frame: int) -> str:
-        """The object that `name` is on a frame."""
+        """Return the object that `name` means on a frame."""
         while name in self._links:
             name = self._links[name]
         for edit in self._edits:
@@ -72,11 +72,11 @@ class Identities:
         return name
 
     def masks(self, keyframe: records.AcceptedKeyframe) -> dict[str, Rle]:
-        """The masks of a keyframe by object."""
+        """Return the masks of a keyframe by object."""
         return {self.of(name, keyframe.frame): mask.rle for name, mask in keyframe.masks.items()}
 
     def renamed(self, keyframe: records.AcceptedKeyframe) -> records.AcceptedKeyframe:
-        """A keyframe with the ids of tracks."""
+        """Return a keyframe with the ids of tracks."""
         frame = keyframe.frame
         return msgspec.structs.replace(
             keyframe,
@@ -112,7 +112,7 @@ class Identities:
 
 
 def _edits_in_force(edits: Sequence[records.SignedEdit]) -> list[records.Merge | records.Split | records.Rename]:
-    """The edits that are not undone. An undo can itself be undone."""
+    """Return the edits that are not undone. An undo can itself be undone."""
     in_force: dict[int, records.Edit] = dict(enumerate((signed.edit for signed in edits), start=1))
     for line in range(len(edits), 0, -1):
         edit = in_force.get(line)
@@ -126,7 +126,7 @@ def _edits_in_force(edits: Sequence[records.SignedEdit]) -> list[records.Merge |
 def propagator_input(
     keyframes: Sequence[records.AcceptedKeyframe], identities: Identities, height: int, width: int
 ) -> dict[int, dict[str, Rle]]:
-    """The input of a propagator: on complete keyframes, objects that are not named are absent."""
+    """Return the input of a propagator: on complete keyframes, unnamed objects are absent."""
     nothing = encode_mask(np.zeros((height, width), dtype=np.bool_))
     masks = {keyframe.frame: identities.masks(keyframe) for keyframe in keyframes}
     names = sorted({name for frame_masks in masks.values() for name in frame_masks})
@@ -146,12 +146,12 @@ def link_segments(
     video: str,
     earlier: Sequence[records.Boundary] = (),
 ) -> list[records.Boundary]:
-    """The links of each pair of adjacent segments.
+    """Return the links of each pair of adjacent segments.
 
     Args:
         video: SHA-256 of the file.
         threshold: see `link_identities`.
-        earlier: boundaries of an earlier call; those that nothing has changed are taken over.
+        earlier: boundaries of an earlier call; unchanged ones are reused.
     """
     boundary_of_inputs = {boundary.inputs: boundary for boundary in earlier}
     boundaries: list[records.Boundary] = []
@@ -162,7 +162,7 @@ def link_segments(
         names = [
             {name for keyframe in part.keyframes for name in identities.masks(keyframe)} for part in (before, after)
         ]
-        # One id in both segments is one object, as the person said.
+        # One id in both segments is one object, by the person's decision.
         fresh = [sorted(masks[0].keys() - names[1]), sorted(masks[1].keys() - names[0])]
         linkable_masks = [{name: side[name] for name in chosen} for side, chosen in zip(masks, fresh, strict=True)]
         apart = [pair for pair in _pairs_on_one_keyframe(accepted, identities) if pair <= {*fresh[0], *fresh[1]}]
@@ -185,16 +185,16 @@ def link_segments(
 def link_identities(
     before: Sequence[FrameMasks], after: Sequence[FrameMasks], categories: Mapping[str, str], threshold: float
 ) -> dict[str, str]:
-    """The objects of the later segment that are objects of the earlier one: id in the later to id in the earlier.
+    """Match objects of the later segment to objects of the earlier one: id in the later to id in the earlier.
 
-    Two objects agree by the sum of their masks' intersections over union, divided by the number of frames on which
-    either is seen. Each object is linked once at the most; the links are those of the highest agreement in sum.
+    The agreement of two objects is the sum of their masks' intersections over union, divided by the number of frames
+    where either is seen. Each object is linked at most once; the links have the highest total agreement.
 
     Args:
         before: masks of the earlier segment on the frames between both, in order.
         after: masks of the later segment on the same frames.
-        categories: of the objects; those of different ones are not linked.
-        threshold: objects that agree less than this (0..1) are not linked.
+        categories: of the objects; objects of different categories are not linked.
+        threshold: objects with less agreement (0..1) are not linked.
     """
     names, other_names = (sorted({name for _, masks in frames for name in masks}) for frames in (before, after))
     shared, frames_seen = np.zeros((2, len(names), len(other_names)))
@@ -206,14 +206,14 @@ def link_identities(
     agreement = shared / np.maximum(frames_seen, 1)
     for row, name in enumerate(names):
         agreement[row, [categories[name] != categories[other_name] for other_name in other_names]] = 0
-    # Below the threshold a pair must not take an object away from one above it.
+    # A pair below the threshold must not take an object from a pair above it.
     agreement[agreement < threshold] = 0
     pairs = zip(*linear_sum_assignment(agreement, maximize=True), strict=True)
     return {other_names[column]: names[row] for row, column in pairs if agreement[row, column]}
 
 
 def _pairs_on_one_keyframe(accepted: records.AcceptedFile, identities: Identities) -> set[frozenset[str]]:
-    """Pairs of objects that are on one keyframe, and so are two."""
+    """Return pairs of objects that are on one keyframe, and are therefore different."""
     pairs: set[frozenset[str]] = set()
     for keyframe in accepted.keyframes:
         names = sorted(identities.masks(keyframe))

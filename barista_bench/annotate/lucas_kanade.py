@@ -33,7 +33,7 @@ _ERROR = 3.0  # pixels that a corner may lie off the fitted motion
 class LucasKanade:
     """The mask of the nearest keyframe, moved by the affine motion of the corners inside it.
 
-    Its confidence ranks frames by distance to the nearest keyframe, and means nothing more.
+    Its confidence only ranks frames by distance to the nearest keyframe.
     """
 
     identity = ModelIdentity("lucas_kanade", "1", {"opencv": cv2.__version__})
@@ -42,7 +42,7 @@ class LucasKanade:
         return max(1, round(fps / 2))
 
     def propagate(self, frames: FrameReader, keyframes: Keyframes, span: range) -> Iterator[FrameMasks]:
-        """Masks as `Propagator.propagate` says. It holds the gray frames between two keyframes at once."""
+        """Return masks as in `Propagator.propagate`. Holds the grey frames between two keyframes at once."""
         check_keyframes(frames, keyframes, span)
         left: dict[str, Rle] = {}
         for before, after in pairwise([None, *sorted(keyframes), None]):
@@ -75,7 +75,7 @@ def _gray(picture: NDArray[np.uint8]) -> Gray:
 
 
 def _carry(grays: Sequence[Gray], masks: Mapping[str, Rle]) -> list[dict[str, Rle]]:
-    """The masks of the first frame, carried to each frame in turn."""
+    """Propagate the masks of the first frame to each frame in turn."""
     carried: list[dict[str, Rle]] = [{} for _ in grays]
     for name, rle in masks.items():
         for place, moved in zip(carried, _moved(grays, rle), strict=True):
@@ -85,7 +85,7 @@ def _carry(grays: Sequence[Gray], masks: Mapping[str, Rle]) -> list[dict[str, Rl
 
 
 def _moved(grays: Sequence[Gray], rle: Rle) -> Iterator[Rle]:
-    """The mask of the first frame on each frame. It stays as it was where too few corners are tracked."""
+    """Return the mask of the first frame on each frame. It stays unchanged if too few corners are tracked."""
     mask = np.asarray(decode_mask(rle), dtype=np.uint8)
     corners = cv2.goodFeaturesToTrack(grays[0], _CORNERS, 0.01, _SPACING, mask=mask) if grays else None
     yield from [rle][: len(grays)]
@@ -103,7 +103,7 @@ def _moved(grays: Sequence[Gray], rle: Rle) -> Iterator[Rle]:
 
 
 def _motion(corners: NDArray[np.float32], now: NDArray[np.float32]) -> NDArray[np.float64] | None:
-    """The affine motion, (2, 3), that most corners follow; None where too few do."""
+    """Return the affine motion, (2, 3), of most corners; None for too few."""
     if len(corners) < _FEWEST:
         return None
     motion, inliers = cv2.estimateAffine2D(corners, now, ransacReprojThreshold=_ERROR)

@@ -1,10 +1,10 @@
 """An annotation project: a folder whose files are its state.
 
     project.json, vocabulary.yaml     settings that people may edit, the videos, the controlled vocabulary
-    <video>/signal.json ...           what `stages` write and `decisions` put in; the records are in `records`
+    <video>/signal.json ...           files written by `stages` and `decisions`; the records are in `records`
 
-Every file is written whole, so that a killed command leaves the old one or the new one. One frame of tracks.jsonl is
-read without the others: where its lines begin is looked up once for each file.
+Every file is written completely or not at all, so that a killed command leaves the old one or the new one. One frame of
+tracks.jsonl is read without the others: the positions of its lines are determined once for each file.
 """
 
 from __future__ import annotations
@@ -58,7 +58,10 @@ Seconds: TypeAlias = Annotated[float, msgspec.Meta(ge=0)]
 
 
 class VideoSource(records.ProjectRecord, frozen=True, kw_only=True):
-    """`file` is relative to the project's folder of videos; sizes in pixels, as displayed; a single frame has 0 fps."""
+    """A video.
+
+    `file` is relative to the project's folder of videos; sizes in displayed pixels; a single frame has 0 fps.
+    """
 
     file: str
     sha256: str
@@ -69,13 +72,13 @@ class VideoSource(records.ProjectRecord, frozen=True, kw_only=True):
 
 
 class SegmentSettings(records.ProjectRecord, frozen=True, kw_only=True):
-    """How stretches of contact come from confidences; durations in seconds.
+    """How stretches of contact are made from confidences; durations in seconds.
 
     Args:
         threshold: contact is a filtered confidence of at least this.
         median_s: width of the median filter, made odd: `2 * floor(frames / 2) + 1`; 0 for none.
-        shortest_s: shorter stretches are no interaction.
-        gap_s: stretches no farther apart than this are one.
+        shortest_s: shorter stretches are not interactions.
+        gap_s: stretches no farther apart than this are joined.
     """
 
     threshold: float = 0.5
@@ -85,16 +88,16 @@ class SegmentSettings(records.ProjectRecord, frozen=True, kw_only=True):
 
 
 class ProjectSettings(records.ProjectRecord, frozen=True, kw_only=True):
-    """The settings that people may change in project.json; `run` then makes anew what depends on it.
+    """The settings that people may change in project.json; `run` then repeats all stages that depend on them.
 
     Args:
         propagator: `flow`, `flow:colour`, `copy_nearest`, `lucas_kanade`, `sam:CHECKPOINT`, or another package's.
         segments: from contact signal to segments.
         detector: an open-vocabulary detector of transformers, or `sam3:CHECKPOINT`, which bootstraps the contact signal
-            and looks for words; null for none.
-        segmenter: what makes masks of prompts, in the studio and as proposals, and on keyframes in the boxes of the
+            and finds words; null for none.
+        segmenter: makes masks from prompts, in the studio and as proposals, and on keyframes in the boxes of the
             detector: `grabcut` (needs no weights), `sam:CHECKPOINT` (SAM 2 or 3), or another package's; null for none.
-        link_threshold: agreement of masks (0..1) from which objects of adjacent segments are one.
+        link_threshold: agreement of masks (0..1) from which objects of adjacent segments are linked.
     """
 
     propagator: str = "flow"
@@ -127,11 +130,11 @@ class Project:
         return self.file.settings
 
     def vocabulary(self) -> domain.Domain:
-        """The controlled vocabulary. Raises ConfigError for a file that is none."""
+        """Return the controlled vocabulary. Raises ConfigError if the file is invalid."""
         return domain.load_domain(self.folder / VOCABULARY_FILE)
 
     def video(self, video_id: str) -> VideoFiles:
-        """Raises DataError for a video that the project does not hold."""
+        """Return a video's files. Raises DataError for a video that is not in the project."""
         if video_id not in self.file.videos:
             video_ids = ", ".join(sorted(self.file.videos)[:5])
             raise DataError(f"{self.folder}: no video {video_id!r}. Remedy: name one of {video_ids} ...")
@@ -141,7 +144,7 @@ class Project:
 
 
 class VideoFiles(NamedTuple):
-    """One video of a project: its folder, what is known of it, and where the video lies."""
+    """One video of a project: its folder, its properties, and the path of the video."""
 
     project: Project
     folder: Path
@@ -156,7 +159,7 @@ class VideoFiles(NamedTuple):
         return self.file(kind).is_file()
 
     def read(self, kind: type[RecordT]) -> RecordT:
-        """A file of the video's folder. Raises DataError."""
+        """Read a file of the video's folder. Raises DataError."""
         return records.read_record(self.file(kind), kind)
 
     def write(self, record: records.ProjectRecord) -> None:
@@ -164,37 +167,40 @@ class VideoFiles(NamedTuple):
         records.write_record(self.file(type(record)), record)
 
     def accepted(self) -> records.AcceptedFile:
-        """The masks that people have accepted so far. Raises DataError, also for a mask that is none of this video."""
+        """Return the masks that people have accepted so far.
+
+        Raises DataError, also for a mask that does not fit this video.
+        """
         if not self.has(records.AcceptedFile):
             return records.AcceptedFile(objects={}, keyframes=[])
         path = self.file(records.AcceptedFile)
         return _read_accepted(path, file_stamp(path), self.source)
 
     def asked_segments(self) -> dict[int, int]:
-        """The segment of each frame that people are asked to annotate; empty before keyframes are chosen."""
+        """Return the segment of each frame that people are asked to annotate; empty before keyframes are chosen."""
         if not self.has(records.KeyframesFile):
             return {}
         return {keyframe.frame: keyframe.segment for keyframe in self.read(records.KeyframesFile).keyframes}
 
     def prompts(self) -> list[records.MaskPrompt]:
-        """The prompts for which people want masks proposed."""
+        """Return the prompts for mask proposals."""
         return self.read(records.PromptsFile).prompts if self.has(records.PromptsFile) else []
 
     def segments(self) -> list[records.Range]:
-        """The stretches of contact; none before they are known."""
+        """Return the stretches of contact; none before they are known."""
         return self.read(records.SegmentsFile).segments if self.has(records.SegmentsFile) else []
 
     def links(self) -> list[records.Boundary]:
         return self.read(records.LinksFile).boundaries if self.has(records.LinksFile) else []
 
     def accepted_layers(self) -> records.Layers:
-        """The layers that people have accepted so far."""
+        """Return the layers that people have accepted so far."""
         return (
             self.read(records.AcceptedLayersFile).layers if self.has(records.AcceptedLayersFile) else records.Layers()
         )
 
     def edits(self) -> list[records.SignedEdit]:
-        """All edits of identities in their order, undone ones among them."""
+        """Return all edits of identities in their order, including undone edits."""
         if not self.has(records.SignedEdit):
             return []
         decode = msgspec.json.Decoder(records.SignedEdit).decode
@@ -203,23 +209,23 @@ class VideoFiles(NamedTuple):
         return [edit for _, edit in lines]
 
     def identities(self) -> Identities:
-        """The objects of the tracks. Raises DataError for an edit that cannot be made."""
+        """Return the objects of the tracks. Raises DataError for an impossible edit."""
         return Identities(self.accepted(), self.links(), self.edits())
 
     def tracks(self) -> Iterator[records.TrackLine]:
-        """The masks of every frame, in order. Raises DataError, also where there are none yet."""
+        """Return the masks of every frame, in order. Raises DataError, also if there are none yet."""
         if not self.has(records.TrackLine):
             remedy = "run `barista-bench annotate run` until it is done"
             raise DataError(f"{self.video_id}: has no tracks yet. Remedy: {remedy}")
         return read_tracks(self.file(records.TrackLine), self.source)
 
     def open(self) -> FrameReader:
-        """The video's frames. Raises VideoError; DataError as `check_video`."""
+        """Open the video's frames. Raises VideoError; DataError as `check_video`."""
         self.check_video()
         return open_reader(self.path)
 
     def check_video(self) -> None:
-        """Raise DataError where the file is another one than at the start; it is read once while it stays the same."""
+        """Raise DataError if the file differs from the project's start; the file is read only when it has changed."""
         if video_sha256(self.path, across_processes=True) != self.source.sha256:
             remedy = "put the file back, or start a new project"
             raise DataError(f"{self.path}: is not the file that the project was started with. Remedy: {remedy}")
@@ -227,7 +233,7 @@ class VideoFiles(NamedTuple):
 
 @lru_cache(4)
 def _read_accepted(path: Path, stamp: FileStamp | None, source: VideoSource) -> records.AcceptedFile:
-    """Read once while the file stays the same: an hour has 50,000 masks. Nobody changes what is in it."""
+    """Read a file once while it is unchanged: an hour has 50,000 masks. Callers must not change the result."""
     accepted = records.read_record(path, records.AcceptedFile)
     check_masks((mask.rle for keyframe in accepted.keyframes for mask in keyframe.masks.values()), source, path)
     return accepted
@@ -241,11 +247,11 @@ def check_masks(rles: Iterable[Rle], source: VideoSource, path: Path | str, reme
             raise DataError(f"{path}: {what}. Remedy: {remedy}")
     for problem in run_problems([rle.counts for rle in masks], source.height * source.width):
         if problem:
-            raise DataError(f"{path}: a mask's counts are no run lengths: {problem}. Remedy: {remedy}")
+            raise DataError(f"{path}: a mask's counts are not run lengths: {problem}. Remedy: {remedy}")
 
 
 def read_tracks(path: Path, source: VideoSource) -> Iterator[records.TrackLine]:
-    """All lines but the first, which is the provenance. Raises DataError, naming the line, also for a broken mask."""
+    """Read all lines after the first, the provenance. Raises DataError, naming the line, also for a broken mask."""
     lines = read_json_lines(path, MOST_TRACK_LINE, bytes, what="no frame of tracks", remedy=REMAKE)
     next(lines, None)
     for number, line in lines:
@@ -253,7 +259,7 @@ def read_tracks(path: Path, source: VideoSource) -> Iterator[records.TrackLine]:
 
 
 def decode_track(line: bytes, where: str, source: VideoSource) -> records.TrackLine:
-    """A line of tracks.jsonl whose masks are sound. Raises DataError, which begins with `where`."""
+    """Decode a line of tracks.jsonl and check its masks. Raises DataError, which begins with `where`."""
     try:
         decoded = _decode_track(line)
     except MALFORMED as error:
@@ -266,21 +272,21 @@ def decode_track(line: bytes, where: str, source: VideoSource) -> records.TrackL
 def start(
     folder: Path, videos: Path, vocabulary: Path | None = None, *, propagator: str = "flow", num_proc: int = 1
 ) -> Project:
-    """Make a project of all videos in a folder: `NAME.mp4` and the like, or `NAME/video.mp4` as in a release.
+    """Create a project of all videos in a folder: `NAME.mp4` and the like, or `NAME/video.mp4` as in a release.
 
     Args:
         folder: new or empty.
-        vocabulary: a domain file; coffee making where it is None. It is copied into the project.
+        vocabulary: a domain file; None for coffee making. It is copied into the project.
         propagator: see `ProjectSettings`.
         num_proc: processes.
 
     Raises:
-        ConfigError: the folder holds a project already, or the vocabulary is none.
-        DataError: there is no video. One that cannot be read is listed as lost.
+        ConfigError: the folder already contains a project, or the vocabulary is invalid.
+        DataError: there is no video. An unreadable video is listed as lost.
     """
     target = check_place(folder)
     if (target / PROJECT_FILE).exists():
-        raise ConfigError(f"{folder}: holds a project already. Remedy: run it, or choose another folder")
+        raise ConfigError(f"{folder}: already contains a project. Remedy: run it, or choose another folder")
     words = read_bounded(vocabulary, domain.MAX_BYTES, remedy="name a domain file") if vocabulary else None
     if words is None:
         words = resources.files(domain.__package__).joinpath("domain.yaml").read_bytes()
@@ -315,15 +321,15 @@ def start(
 
 
 def open_project(folder: Path) -> Project:
-    """Raises DataError where `folder` holds no project."""
+    """Open a project. Raises DataError if `folder` is not a project."""
     return Project(folder, records.read_record(folder / PROJECT_FILE, ProjectFile))
 
 
 @contextmanager
 def writing(folder: Path) -> Iterator[None]:
-    """This process alone writes the project, until the end of the block or of the process.
+    """Reserve writing of the project for this process, until the end of the block or of the process.
 
-    Raises ConfigError where another process writes it.
+    Raises ConfigError if another process writes it.
     """
     try:
         with FileLock(folder / LOCK_FILE, timeout=0):
@@ -333,7 +339,7 @@ def writing(folder: Path) -> Iterator[None]:
 
 
 def _video_files(videos: Path) -> Iterator[tuple[str, str]]:
-    """Id and path, relative to the folder, of what looks like a video, sorted by path."""
+    """Return id and path, relative to the folder, of all apparent videos, sorted by path."""
     if not videos.is_dir():
         raise DataError(f"{videos}: no such folder. Remedy: name the folder of the videos")
     entries = sorted(chain(videos.iterdir(), videos.glob(f"*/{VIDEO_FILE}")))
@@ -344,7 +350,7 @@ def _video_files(videos: Path) -> Iterator[tuple[str, str]]:
 
 
 def other_files(videos: Path) -> list[str]:
-    """Names of the visible files in a folder of videos whose suffix is none of a video, sorted."""
+    """Return names of the visible files in a folder of videos without a video's suffix, sorted."""
     return sorted(
         path.name
         for path in videos.iterdir()
@@ -353,7 +359,7 @@ def other_files(videos: Path) -> list[str]:
 
 
 def _probe_video(videos: Path, file: str) -> VideoSource | str:
-    """A video's facts, or why it cannot be used."""
+    """Return a video's properties, or the reason why it cannot be used."""
     try:
         path = confined(videos, file)
         name = path.stem if path.parent == videos.resolve() else path.parent.name
@@ -379,19 +385,19 @@ _CHUNK = 2**22
 
 
 def file_stamp(path: Path) -> FileStamp | None:
-    """A stamp that changes when a file is replaced; None where there is none."""
+    """Return a stamp that changes when a file is replaced; None if it does not exist."""
     return FileStamp.of(path) if path.is_file() else None
 
 
 class TrackIndex:
-    """The tracks of several videos, by frame. A file that was made anew is looked through again."""
+    """The tracks of several videos, by frame. A rewritten file is indexed again."""
 
     def __init__(self) -> None:
         self._starts: LRUCache[tuple[Path, FileStamp], NDArray[np.int64]] = LRUCache(8)
         self._lock = threading.Lock()
 
     def line(self, video: VideoFiles, frame: int) -> records.TrackLine | None:
-        """A frame's masks; None before there are tracks. Raises DataError for a file that does not hold the frame."""
+        """Return a frame's masks; None before there are tracks. Raises DataError if the file lacks the frame."""
         path = video.file(records.TrackLine)
         try:
             with path.open("rb") as file:

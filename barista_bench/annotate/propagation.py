@@ -1,9 +1,9 @@
-"""Masks between keyframes: what every propagator does, and the two that look at no picture (baselines).
+"""Masks between keyframes: the interface of propagators, and two that use no picture (baselines).
 
-A keyframe gives masks by object. An object with an empty mask is absent there; of an object that a keyframe does not
-mention nothing is known there, and it is bridged from the nearest keyframes that do mention it. Objects may overlap,
-as a handle and its pitcher do, so that each is propagated by itself. Masks stay run lengths and frames come one by
-one: memory does not grow with the length of the video.
+A keyframe gives masks by object. An object with an empty mask is absent there. An object that a keyframe does not
+mention is unknown there, and is bridged from the nearest keyframes that mention it. Objects may overlap, as a handle
+and its pitcher do, so each is propagated separately. Masks stay run lengths and frames are streamed: memory does not
+grow with the length of the video.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _DECODED_AT_ONCE = 8
 
 
 class PropagatedMask(NamedTuple):
-    """A mask of the frame's size, never empty. `confidence`: 0..1, 1 where a keyframe gave it."""
+    """A mask of the frame's size, never empty. `confidence`: 0..1, 1 for a keyframe's mask."""
 
     rle: Rle
     confidence: float
 
 
 class FrameMasks(NamedTuple):
-    """The objects seen on one frame, by their ids in sorted order; those thought absent are left out."""
+    """The objects seen on one frame, by their ids in sorted order; objects judged absent are left out."""
 
     frame: int
     masks: dict[str, PropagatedMask]
@@ -43,19 +43,19 @@ Keyframes: TypeAlias = Mapping[int, Mapping[str, Rle]]
 
 
 class Propagator(Protocol):
-    """Carries masks from the keyframes of a segment to all of its frames.
+    """Propagates masks from the keyframes of a segment to all of its frames.
 
-    `identity` is what provenance states: name, revision of the weights, and the settings that change a mask.
+    `identity` is recorded in provenance: name, revision of the weights, and the settings that change a mask.
     """
 
     identity: ModelIdentity
 
     def reach(self, fps: float) -> int:
-        """The furthest distance between keyframes, in frames, that it is meant to bridge at `fps` frames per second."""
+        """Return the furthest distance between keyframes, in frames, that it can bridge at `fps` frames per second."""
         ...
 
     def propagate(self, frames: FrameReader, keyframes: Keyframes, span: range) -> Iterator[FrameMasks]:
-        """The masks of every frame of the span, in order, conditioned on all keyframes, from both directions.
+        """Return the masks of every frame of the span, in order, conditioned on all keyframes, from both directions.
 
         Args:
             frames: the open video.
@@ -71,7 +71,7 @@ class Propagator(Protocol):
 
 
 def check_keyframes(frames: FrameReader, keyframes: Keyframes, span: range) -> None:
-    """Raise DataError, naming the video and the keyframe, for what `Propagator.propagate` does not take."""
+    """Raise DataError, naming the video and the keyframe, for input that `Propagator.propagate` does not accept."""
     if span.step != 1 or not 0 <= span.start < span.stop <= len(frames):
         remedy = f"give consecutive frames of 0 to {len(frames) - 1}"
         raise DataError(f"{frames.path}: cannot propagate over {span}. Remedy: {remedy}")
@@ -90,38 +90,38 @@ def check_keyframes(frames: FrameReader, keyframes: Keyframes, span: range) -> N
 
 
 def decoded_frames(frames: FrameReader, order: Sequence[int]) -> Iterator[tuple[int, NDArray[np.uint8]]]:
-    """Frames in the order given, RGB (height, width, 3), of which few are held at once."""
+    """Return frames in the given order, RGB (height, width, 3), holding few at once."""
     for start in range(0, len(order), _DECODED_AT_ONCE):
         block = order[start : start + _DECODED_AT_ONCE]
         yield from zip(block, frames.read(block), strict=True)
 
 
 def is_empty(rle: Rle) -> bool:
-    """Whether a mask has no pixel."""
+    """Whether a mask has no pixels."""
     return not coco_mask.area({"size": list(rle.size), "counts": rle.counts.encode("ascii")})
 
 
 def drawn_masks(masks: Mapping[str, Rle]) -> dict[str, Rle]:
-    """The masks that are not empty, by sorted names."""
+    """Return the masks that are not empty, by sorted names."""
     return {name: rle for name, rle in sorted(masks.items()) if not is_empty(rle)}
 
 
 def given_masks(masks: Mapping[str, Rle]) -> dict[str, PropagatedMask]:
-    """The objects seen on a keyframe, as it gives them."""
+    """Return the objects seen on a keyframe, as it gives them."""
     return {name: PropagatedMask(rle, 1.0) for name, rle in drawn_masks(masks).items()}
 
 
 class _Mention(NamedTuple):
-    """The state of an object on a keyframe: its mask, None where it is absent."""
+    """The state of an object on a keyframe: its mask, None if it is absent."""
 
     frame: int
     rle: Rle | None
 
 
 class CopyNearest:
-    """The mask of the nearest keyframe, the earlier one where two are equally near. A baseline.
+    """The mask of the nearest keyframe, the earlier of two equally near. A baseline.
 
-    It looks at no picture. Its confidence ranks frames by distance to the nearest mention, and means nothing more.
+    It uses no picture. Its confidence only ranks frames by distance to the nearest mention.
     """
 
     identity = ModelIdentity("copy_nearest")
@@ -150,6 +150,9 @@ class CopyNearest:
         return None if is_empty(rle) else PropagatedMask(rle, 1 / (1 + abs(nearest.frame - frame)))
 
     def _move(self, nearest: _Mention, other: _Mention, frame: int) -> Rle:
-        """The nearest mask as it is on a frame; `other` is the mention on the other side, or the nearest once more."""
+        """Return the nearest mask as it is on a frame.
+
+        `other` is the mention on the other side, or the nearest mention again.
+        """
         assert nearest.rle is not None
         return nearest.rle

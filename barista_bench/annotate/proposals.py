@@ -1,9 +1,11 @@
-"""Masks that a person may accept: what SAM makes of boxes, points and words, and earlier objects of the segment again;
-and open-vocabulary detectors (Grounding DINO, OWLv2, SAM 3): boxes for words, and from them a contact signal.
+"""Propose masks for a person to accept, and detect objects by words.
 
-Boxes come from a person or from a detector that is asked for the vocabulary; words are looked for by that detector.
-Coordinates are pixels of the displayed frame, x to the right and y down. No such detector sees contact: that a hand's
-box overlaps an object's is a bootstrap, and marked as not verified.
+SAM answers boxes, points and words; earlier objects of the segment are proposed again. Open-vocabulary detectors
+(Grounding DINO, OWLv2, SAM 3) return boxes for words, and from them a contact signal.
+
+Boxes come from a person or from a detector that is given the vocabulary; words are found by that detector. Coordinates
+are pixels of the displayed frame, x to the right and y down. These detectors do not detect contact: the overlap of a
+hand's box with an object's is a bootstrap, and marked as not verified.
 """
 
 from __future__ import annotations
@@ -44,7 +46,7 @@ _LOOKS = 5  # frames a second
 
 
 class Detection(NamedTuple):
-    """`box` is (left, top, right, bottom) in pixels, within the picture; `score` 0..1."""
+    """A detection. `box` is (left, top, right, bottom) in pixels, within the picture; `score` 0..1."""
 
     label: str
     score: float
@@ -52,7 +54,7 @@ class Detection(NamedTuple):
 
 
 class ObjectDetector:
-    """A checkpoint that finds what words name."""
+    """A checkpoint that finds the objects named by words."""
 
     def __init__(self, model: Pretrained, processor: Pretrained, identity: ModelIdentity) -> None:
         self._model = model
@@ -61,7 +63,7 @@ class ObjectDetector:
 
     @classmethod
     def load(cls, name: str) -> Self:
-        """A local folder or Hub id. Raises ModelError for what is no such detector."""
+        """Load a local folder or Hub id. Raises ModelError if it is not such a detector."""
         require_libraries()
         from transformers import AutoModelForZeroShotObjectDetection, AutoProcessor
 
@@ -75,7 +77,7 @@ class ObjectDetector:
         return cls(model, processor, ModelIdentity(f"detector:{name}", revision_of(name, model.config)))
 
     def detect(self, picture: NDArray[np.uint8], labels: Sequence[str]) -> list[Detection]:
-        """Detections of the labels in an RGB picture (height, width, 3), in the order that the model gives."""
+        """Return detections of the labels in an RGB picture (height, width, 3), in the model's order."""
         import torch
 
         height, width = picture.shape[:2]
@@ -99,7 +101,7 @@ class PhraseDetector:
     """SAM 3, asked for one phrase after the other. Its processor needs torchvision.
 
     Args:
-        grounder: a `Sam3Grounder`, or a model that answers a phrase with boxes as it does.
+        grounder: a `Sam3Grounder`, or a model that answers a phrase with boxes in the same way.
     """
 
     def __init__(self, grounder: Model) -> None:
@@ -108,13 +110,16 @@ class PhraseDetector:
 
     @classmethod
     def load(cls, name: str) -> Self:
-        """A local folder or Hub id. Raises ModelError for what is not SAM 3."""
+        """Load a local folder or Hub id. Raises ModelError if it is not SAM 3."""
         from barista_bench.models.specialists.sam3 import Sam3Grounder
 
         return cls(Sam3Grounder.load(name, threshold=_THRESHOLD))
 
     def detect(self, picture: NDArray[np.uint8], labels: Sequence[str]) -> list[Detection]:
-        """Boxes of labels, as `ObjectDetector.detect` says. Raises DataError for a label that the model cannot take."""
+        """Return boxes of labels, as `ObjectDetector.detect`.
+
+        Raises DataError for a label that the model cannot take.
+        """
         image = Image.fromarray(picture)
         prompt = Prompt("", (ImagePart(0),))
         requests = [Request(label, prompt, (image,), inputs={"phrase": label}) for label in labels]
@@ -136,9 +141,9 @@ Detector: TypeAlias = ObjectDetector | PhraseDetector
 
 
 def contact_confidence(detector: Detector, frames: FrameReader, domain: Domain) -> Iterator[float | None]:
-    """For each frame how sure a hand's box overlaps an object's, 0..1; None for frames between those looked at.
+    """Return each frame's confidence that a hand's box overlaps an object's, 0..1; None for skipped frames.
 
-    It is the highest product of the surer evidence's lower score and the fraction of the smaller box that is shared.
+    It is the highest product of the lower score of the surer evidence and the shared fraction of the smaller box.
     """
     hands = [name for names in domain.hands.values() for name in names]
     labels = [*hands, *(name for name in domain.categories if name not in hands)]
@@ -170,7 +175,7 @@ _SEGMENTERS = {
 
 
 class SegmentedMask(NamedTuple):
-    """A mask of the picture's size, and the segmenter's own estimate how good it is, 0..1; of SAM, of its IoU."""
+    """A mask of the picture's size, and the segmenter's estimate of its quality, 0..1; for SAM, of its IoU."""
 
     mask: NDArray[np.bool_]
     score: float
@@ -181,17 +186,17 @@ ShapePrompt: TypeAlias = "tuple[tuple[float, float, float, float] | None, Sequen
 
 
 class Segmenter(Protocol):
-    """What answers prompts with masks (`segmenter` in project.json). Points along a line make a stroke."""
+    """Answers prompts with masks (`segmenter` in project.json). Points along a line make a stroke."""
 
     identity: ModelIdentity
 
     def segment(self, picture: NDArray[np.uint8], prompts: Sequence[ShapePrompt]) -> list[SegmentedMask]:
-        """The mask that answers each prompt, which may be empty; `picture` is RGB, (height, width, 3)."""
+        """Return the mask for each prompt, possibly empty; `picture` is RGB, (height, width, 3)."""
         ...
 
 
 class PromptedSegmenter:
-    """SAM 2, or the tracker of SAM 3, asked about single pictures. No torchvision is needed."""
+    """SAM 2, or the tracker of SAM 3, asked about single pictures. Does not need torchvision."""
 
     def __init__(self, model: Pretrained, scale: PixelScale, identity: ModelIdentity) -> None:
         self._model = model
@@ -200,13 +205,13 @@ class PromptedSegmenter:
 
     @classmethod
     def load(cls, name: str) -> Self:
-        """A local folder or Hub id; checkpoints of `SamPropagator` do. Raises ModelError for any other."""
+        """Load a local folder or Hub id; checkpoints of `SamPropagator` work. Raises ModelError for any other."""
         # transformers 5.23 leaves the prefix of a `sam3_video` on
         mapping = {r"^tracker_model\.": ""}
         return cls(*load_sam(name, _SEGMENTERS, "segmenter of SAM 2 or SAM 3", key_mapping=mapping))
 
     def segment(self, picture: NDArray[np.uint8], prompts: Sequence[ShapePrompt]) -> list[SegmentedMask]:
-        """Masks of prompts, as `Segmenter.segment` says."""
+        """Return masks of prompts, as `Segmenter.segment`."""
         import torch
 
         if not prompts:
@@ -235,7 +240,7 @@ class PromptedSegmenter:
 
 
 class _SegmenterPrompt(NamedTuple):
-    """One prompt for the segmenter, and what its answer is a proposal of."""
+    """One prompt for the segmenter, and the object that its answer is proposed for."""
 
     category: str
     object: str | None
@@ -247,7 +252,7 @@ class _SegmenterPrompt(NamedTuple):
 
 @dataclass(frozen=True)
 class Proposer:
-    """The models that make proposals; one that is None is not asked."""
+    """The models that make proposals; a model that is None is not asked."""
 
     domain: Domain
     propagator: Propagator
@@ -255,9 +260,9 @@ class Proposer:
     detector: Detector | None
 
     def proposals(self, video: VideoFiles) -> list[KeyframeProposals]:
-        """For each keyframe that nobody has annotated, and each frame of prompts: masks, and the segment's objects.
+        """Return masks for each unannotated keyframe and each frame of prompts, and the segment's objects.
 
-        Raises DataError where there are prompts, and nothing that can answer them.
+        Raises DataError if there are prompts, and no model can answer them.
         """
         segment_of, accepted = video.asked_segments(), video.accepted()
         annotated = {keyframe.frame: keyframe for keyframe in accepted.keyframes}
@@ -279,13 +284,13 @@ class Proposer:
     def _check_models(self, prompts: Sequence[MaskPrompt], video: VideoFiles) -> None:
         if prompts and self.segmenter is None:
             remedy = 'name "grabcut" or "sam:CHECKPOINT" as "segmenter" in project.json'
-            raise DataError(f"{video.file(PromptsFile)}: nothing can answer prompts. Remedy: {remedy}")
+            raise DataError(f"{video.file(PromptsFile)}: the project has no model for prompts. Remedy: {remedy}")
         if self.detector is None and any(prompt.words for prompt in prompts):
             remedy = 'name a "detector" in project.json, or give a box or points'
-            raise DataError(f"{video.file(PromptsFile)}: nothing can look for words. Remedy: {remedy}")
+            raise DataError(f"{video.file(PromptsFile)}: the project has no model that finds words. Remedy: {remedy}")
 
     def _segment_prompts(self, picture: NDArray[np.uint8], prompts: Sequence[MaskPrompt]) -> Iterator[Proposal]:
-        """A person's prompts, and where there is none, all that the detector sees."""
+        """Return a person's prompts, or without prompts, all detections."""
         if self.segmenter is None:
             return
         asks = [ask for prompt in prompts for ask in self._segmenter_prompts(picture, prompt)]
@@ -308,7 +313,7 @@ class Proposer:
     def _carry_objects(
         self, frames: FrameReader, keyframe: AcceptedKeyframe, frame: int, categories: Mapping[str, str]
     ) -> Iterator[Proposal]:
-        """The objects of an earlier keyframe of the segment, as the propagator carries them here."""
+        """Return the objects of an earlier keyframe of the segment, propagated to this frame."""
         keyframe_masks = {keyframe.frame: {name: mask.rle for name, mask in keyframe.masks.items()}}
         if frame - keyframe.frame > self.propagator.reach(frames.fps):
             return

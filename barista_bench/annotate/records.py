@@ -1,7 +1,7 @@
-"""The files of an annotation project, as typed records: readable JSON, one folder a video.
+"""The files of an annotation project, as typed records: readable JSON, one folder for each video.
 
-Frames count from 0, ranges are half-open `[start, end)` in frames, masks are compressed COCO run lengths of the video's
-displayed size. Every file that a stage writes says what it was made with and from.
+Frames are counted from 0, ranges are half-open `[start, end)` in frames, masks are compressed COCO run lengths of the
+video's displayed size. Every file written by a stage records its model, settings and inputs.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ RecordT = TypeVar("RecordT")
 
 
 class ProjectRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Base of all records: a field that the format does not know is an error.
+    """Base of all records: an unknown field is an error.
 
-    `FILE` is the name of the file in a video's folder that holds such a record, or one a line.
+    `FILE` is the name of the file in a video's folder with such a record, or one per line.
     """
 
     FILE: ClassVar[str]
@@ -58,20 +58,20 @@ class Provenance(ProjectRecord, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, stage: str, identity: ModelIdentity, *inputs: object) -> Provenance:
-        """The provenance of a stage that reads `inputs`, which are JSON values."""
+        """Return the provenance of a stage that reads `inputs`, which are JSON values."""
         settings = dict(identity.settings)
         key = digest(stage, identity.name, identity.revision, settings, *inputs)
         return cls(stage=stage, inputs=key, model=identity.name, revision=identity.revision, settings=settings)
 
 
 class StageFile(ProjectRecord, frozen=True, kw_only=True):
-    """Base of the files that a stage alone writes."""
+    """Base of the files that only a stage writes."""
 
     provenance: Provenance
 
 
 class SignalFile(ProjectRecord, frozen=True, kw_only=True):
-    """Contact confidence of each frame, null where nothing was measured. `by`: the person or program that says so."""
+    """Contact confidence of each frame, null if not measured. `by`: the person or program that measured it."""
 
     FILE = "signal.json"
     by: str
@@ -86,7 +86,7 @@ class SegmentsFile(StageFile, frozen=True, kw_only=True):
 
 
 class AskedKeyframe(ProjectRecord, frozen=True, kw_only=True):
-    """A frame that a person is to annotate, and the number of the segment that it belongs to."""
+    """A frame that a person is asked to annotate, and the number of its segment."""
 
     frame: Frame
     segment: int
@@ -98,7 +98,7 @@ class KeyframesFile(StageFile, frozen=True, kw_only=True):
 
 
 class PromptPoint(ProjectRecord, frozen=True, kw_only=True):
-    """A point in pixels of the displayed frame; `inside`: of the object, or beside it."""
+    """A point in pixels of the displayed frame; `inside`: on the object, or beside it."""
 
     x: float
     y: float
@@ -106,9 +106,9 @@ class PromptPoint(ProjectRecord, frozen=True, kw_only=True):
 
 
 class MaskPrompt(ProjectRecord, frozen=True, kw_only=True, omit_defaults=True):
-    """Where a person wants a mask proposed: words, or a box (left, top, right, bottom), or points, or both of these.
+    """A request for a mask proposal: words, or a box (left, top, right, bottom), or points, or both of these.
 
-    `object` is the id of an object that is meant.
+    `object` is the id of the intended object, if it exists.
     """
 
     frame: Frame
@@ -128,7 +128,7 @@ ProposalOrigin: TypeAlias = Literal["prompted", "words", "detected", "carried"]
 
 
 class Proposal(ProjectRecord, frozen=True, kw_only=True):
-    """A mask that nobody has accepted. `object`: the known object that it is taken for."""
+    """A mask that is not accepted. `object`: the known object that it probably shows."""
 
     id: str
     category: str
@@ -152,7 +152,7 @@ class ProposalsFile(StageFile, frozen=True, kw_only=True):
 
 
 class AcceptedMask(ProjectRecord, frozen=True, kw_only=True, omit_defaults=True):
-    """`by` accepted it, at `when` if that was said. An empty mask says that the object is not seen."""
+    """A mask accepted by `by`, at `when` if known. An empty mask means that the object is not visible."""
 
     rle: Rle
     by: str
@@ -166,7 +166,7 @@ class KeyframeAttribute(ProjectRecord, frozen=True, kw_only=True):
 
 
 class AcceptedKeyframe(ProjectRecord, frozen=True, kw_only=True):
-    """`complete`: what is not named here is absent; otherwise nothing is known of it."""
+    """Accepted masks of a keyframe. `complete`: unnamed objects are absent; otherwise they are unknown."""
 
     frame: Frame
     complete: bool
@@ -175,7 +175,10 @@ class AcceptedKeyframe(ProjectRecord, frozen=True, kw_only=True):
 
 
 class AcceptedFile(ProjectRecord, frozen=True, kw_only=True):
-    """`objects`: category by object id. `corrections`: masks that replaced one, or came where none was asked for."""
+    """All accepted masks. `objects`: category by object id.
+
+    `corrections`: masks that replaced another, or that were not requested.
+    """
 
     FILE = "accepted.json"
     objects: dict[Name, Name]
@@ -185,7 +188,7 @@ class AcceptedFile(ProjectRecord, frozen=True, kw_only=True):
 
 
 class Boundary(ProjectRecord, frozen=True, kw_only=True):
-    """Two adjacent segments: what was compared, and the objects of the later one that are objects of the earlier."""
+    """Two adjacent segments: the compared data, and the objects of the later one that are objects of the earlier."""
 
     inputs: str
     links: dict[str, str]
@@ -210,7 +213,7 @@ class TrackLine(ProjectRecord, frozen=True, kw_only=True):
 
 
 class Doubt(ProjectRecord, frozen=True, kw_only=True):
-    """How doubtful an object is on a frame, 0..1. One that vanishes or appears does so away from the picture's edge."""
+    """The doubt about an object on a frame, 0..1. Objects vanish or appear away from the picture's edge."""
 
     frame: Frame
     object: str
@@ -219,7 +222,7 @@ class Doubt(ProjectRecord, frozen=True, kw_only=True):
 
 
 class ReviewFile(StageFile, frozen=True, kw_only=True):
-    """The frames to look at, most doubtful first, one entry a frame."""
+    """The frames to check, most doubtful first, one entry per frame."""
 
     FILE = "review.json"
     frames: list[Doubt]
@@ -258,7 +261,7 @@ class LayerSegment(ProjectRecord, frozen=True, kw_only=True):
 
 
 class Layers(ProjectRecord, frozen=True, kw_only=True):
-    """Statements about objects and frames beside masks."""
+    """Statements about objects and frames in addition to masks."""
 
     attributes: list[LayerAttribute] = []
     relations: list[LayerRelation] = []
@@ -271,7 +274,7 @@ class Layers(ProjectRecord, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, ranges: Mapping[Claim, list[Range]], activities: Sequence[LayerSegment] = ()) -> Layers:
-        """Claims that hold over ranges, sorted."""
+        """Return claims that hold over ranges, sorted."""
         attributes, relations = [], []
         for (objects, kind, value), spans in sorted(ranges.items()):
             if len(objects) == 1:
@@ -283,7 +286,7 @@ class Layers(ProjectRecord, frozen=True, kw_only=True):
 
 
 class LayersFile(StageFile, frozen=True, kw_only=True):
-    """Proposals by geometry, and what keyframes say carried forward: unverified until a person accepts them."""
+    """Proposals by geometry, and keyframes' statements carried forward: unverified until a person accepts them."""
 
     FILE = "layers.json"
     verified: Literal[False] = False
@@ -291,8 +294,11 @@ class LayersFile(StageFile, frozen=True, kw_only=True):
 
 
 class DescribedFile(LayersFile, frozen=True, kw_only=True):
-    """Proposals by a model. `answers` are its texts, by question; `unusable` counts answers, and claims in them, that
-    name nothing that was asked about."""
+    """Proposals by a model.
+
+    `answers` are its texts, by question; `unusable` counts answers, and claims in them, that name nothing in the
+    question.
+    """
 
     FILE = "described.json"
     answers: dict[str, str]
@@ -310,7 +316,7 @@ class AcceptedLayersFile(ProjectRecord, frozen=True, kw_only=True):
 
 
 class Merge(ProjectRecord, frozen=True, kw_only=True, tag_field="edit", tag="merge"):
-    """The tracks `objects` are the same thing as the track `into`."""
+    """The tracks `objects` are the same object as the track `into`."""
 
     into: Name
     objects: Annotated[list[Name], msgspec.Meta(max_length=500)]
@@ -332,7 +338,7 @@ class Rename(ProjectRecord, frozen=True, kw_only=True, tag_field="edit", tag="re
 
 
 class Undo(ProjectRecord, frozen=True, kw_only=True, tag_field="edit", tag="undo"):
-    """The edit of that line of edits.jsonl, counted from 1, is as if it had not been made."""
+    """Cancels the edit at that line of edits.jsonl, counted from 1."""
 
     line: Annotated[int, msgspec.Meta(ge=1)]
 
@@ -350,7 +356,7 @@ class SignedEdit(ProjectRecord, frozen=True, kw_only=True):
 
 
 def frame_ranges(frames: NDArray[np.integer[Any]]) -> list[tuple[int, int]]:
-    """Sorted frames as half-open ranges.
+    """Return sorted frames as half-open ranges.
 
     >>> frame_ranges(np.array([3, 4, 5, 9]))
     [(3, 6), (9, 10)]
@@ -360,7 +366,7 @@ def frame_ranges(frames: NDArray[np.integer[Any]]) -> list[tuple[int, int]]:
 
 
 def extend_ranges(ranges: list[Range], start: int, end: int, gap: float) -> None:
-    """Add a range behind all others: to the last one where no more than `gap` frames lie between."""
+    """Add a range after all others; it extends the last one if at most `gap` frames are between them."""
     if ranges and start - ranges[-1][1] <= gap:
         ranges[-1] = (ranges[-1][0], end)
     else:
@@ -371,7 +377,7 @@ def extend_ranges(ranges: list[Range], start: int, end: int, gap: float) -> None
 
 
 def digest(*values: object) -> str:
-    """SHA-256 of JSON values and bytes, in order."""
+    """Return the SHA-256 of JSON values and bytes, in order."""
     total = hashlib.sha256()
     for value in values:
         content = value if isinstance(value, bytes) else msgspec.json.encode(value, order="deterministic")
@@ -380,7 +386,7 @@ def digest(*values: object) -> str:
 
 
 def decode_record(content: bytes, kind: type[RecordT], where: str) -> RecordT:
-    """JSON as a record. Raises DataError, naming the field, for what is none."""
+    """Decode JSON as a record. Raises DataError, naming the field, if it is invalid."""
     try:
         return msgspec.json.decode(as_utf8(content, where), type=kind)
     except MALFORMED as error:
@@ -388,11 +394,11 @@ def decode_record(content: bytes, kind: type[RecordT], where: str) -> RecordT:
 
 
 def read_record(path: Path, kind: type[RecordT]) -> RecordT:
-    """A file as a record. Raises DataError, naming file and field."""
+    """Read a file as a record. Raises DataError, naming file and field."""
     remedy = "run `barista-bench annotate status` to see what the project holds"
     return decode_record(read_bounded(path, MAX_BYTES, remedy=remedy), kind, str(path))
 
 
 def write_record(path: Path, record: ProjectRecord) -> None:
-    """Write a record whole, indented."""
+    """Write a record completely, indented."""
     write_whole(path, msgspec.json.format(msgspec.json.encode(record), indent=1) + b"\n")

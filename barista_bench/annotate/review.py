@@ -1,4 +1,4 @@
-"""Which frames a person should look at first."""
+"""Choose the frames that a person should check first."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _EDGE = 2  # pixels
 def doubtful_frames(
     tracks: Iterable[TrackLine], annotated: Collection[int], width: int, height: int, fps: float
 ) -> list[Doubt]:
-    """The most doubtful frames, at least half a second apart, each with its most doubtful object.
+    """Return the most doubtful frames, at least half a second apart, each with its most doubtful object.
 
-    An object is doubtful by its confidence (in which the propagator counts the disagreement of directions), by a sudden
-    change of its area, and where it vanishes or appears away from the picture's edge.
+    An object is doubtful by its confidence (which includes the propagator's disagreement of directions), by a sudden
+    change of its area, and if it vanishes or appears away from the picture's edge.
 
     Args:
         tracks: all frames in order.
@@ -53,7 +53,7 @@ def doubtful_frames(
 
 
 def _doubts(tracks: Iterable[TrackLine], width: int, height: int) -> Iterator[list[Doubt]]:
-    """The doubts of one frame after the other."""
+    """Return the doubts of one frame after the other."""
     areas: dict[str, float] = {}
     inside: dict[str, bool] = {}
     is_first = True

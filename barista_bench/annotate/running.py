@@ -1,4 +1,4 @@
-"""Runs the stages of every video that have what they need, and says which decision of a person is missing."""
+"""Run the stages of every video whose inputs exist, and name the missing decisions of people."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from barista_bench.files.writing import write_whole
 
 
 class VideoOutcome(ProjectRecord, frozen=True, kw_only=True):
-    """The outcome of a video: the stages made, the decision that a person has to take, or what went wrong."""
+    """The outcome of a video: the stages made, the decision needed from a person, or the error."""
 
     video_id: str
     made: list[str]
@@ -41,21 +41,21 @@ class VideoJob(NamedTuple):
 
 
 class WrittenFile(NamedTuple):
-    """A file that a node made, by its path in the project's folder; the content is None where it removed one."""
+    """A file written by a node, by its path in the project's folder; the content is None for a removed file."""
 
     name: str
     content: bytes | None
 
 
 def run(project: Project, *, num_proc: int = 1, cluster: str | None = None) -> Iterator[VideoOutcome]:
-    """Every stage of every video that has what it needs, in the order of their ids.
+    """Run every stage of every video whose inputs exist, in the order of their ids.
 
-    A video that cannot be used costs that video.
+    An unusable video does not affect the others.
 
     Args:
         num_proc: processes.
-        cluster: address of a Ray cluster whose nodes do the work instead, see `RayCluster`. They have the videos; the
-            project's folder is this process's alone.
+        cluster: address of a Ray cluster whose nodes do the work instead, see `RayCluster`. They have the videos; only
+            this process writes the project's folder.
 
     Raises:
         ClusterError: the cluster cannot be used.
@@ -90,7 +90,7 @@ def _run_on_cluster(cluster: RayCluster, project: Project, video_ids: Sequence[s
 
 
 def run_job(job: VideoJob) -> Iterator[WrittenFile | VideoOutcome]:
-    """Run a video's stages: the files that change in the project's folder, by name, and then the outcome."""
+    """Run a video's stages; return the changed files of the project's folder by name, and then the outcome."""
     with TemporaryDirectory() as scratch:
         folder = Path(scratch)
         for name, content in job.files.items():
@@ -115,7 +115,7 @@ def run_video(folder: Path, video_id: str, starting: Callable[[str], object] | N
     """Run the stages of one video, as `run` does.
 
     Args:
-        starting: is told the name of each stage before it is made.
+        starting: called with the name of each stage before it is made.
     """
     project = open_project(folder)
     made_stages: list[str] = []
@@ -147,7 +147,7 @@ def _make_stages(
 
 
 def missing_masks(video: VideoFiles) -> str:
-    """The decision of a person without which there are no tracks, and its file; empty where there is none."""
+    """Return the decision of a person that the tracks need, and its file; empty if nothing is missing."""
     accepted = {keyframe.frame for keyframe in video.accepted().keyframes if keyframe.complete}
     if not video.has(KeyframesFile):
         if accepted:

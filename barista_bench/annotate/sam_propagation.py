@@ -1,9 +1,9 @@
 """Propagation by the trackers of SAM 2 (Ravi et al., 2024; arXiv 2408.00714) and SAM 3, through transformers.
 
 Two passes follow the objects, backward from the last keyframe and forward from the first, both conditioned on all
-keyframes; of each object and frame the surer and nearer side counts. Frames are streamed, and of what the tracker keeps
-only that remains which it reads again. No torchvision is needed: frames are resized here, in floating point, where
-transformers' processors round to bytes in between.
+keyframes; for each object and frame the surer and nearer side counts. Frames are streamed, and only the parts of the
+tracker's memory that it reads again are kept. torchvision is not needed: frames are resized here, in floating point,
+while transformers' processors round to bytes in between.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _TRACKERS = {
 
 @dataclass(frozen=True, slots=True)
 class PixelScale:
-    """How a checkpoint wants its pixels: `(value * factor - mean) / std` for each of red, green and blue."""
+    """A checkpoint's scale of pixels: `(value * factor - mean) / std` for each of red, green and blue."""
 
     factor: float
     mean: tuple[float, float, float]
@@ -52,7 +52,10 @@ class PixelScale:
 
     @classmethod
     def read(cls, name: str, **source: object) -> PixelScale:
-        """The scale by the image processor's settings in a checkpoint. Raises OSError, KeyError or ValueError."""
+        """Read the scale from the image processor's settings in a checkpoint.
+
+        Raises OSError, KeyError or ValueError.
+        """
         from transformers import ImageProcessingMixin
 
         settings, _ = ImageProcessingMixin.get_image_processor_dict(name, **source)
@@ -60,7 +63,7 @@ class PixelScale:
         return cls(float(settings["rescale_factor"]), (r, g, b), (std_r, std_g, std_b))
 
     def pixels(self, image: NDArray[np.uint8], side: int, device: torch.device) -> torch.Tensor:
-        """An RGB image (height, width, 3) as a model's input, squeezed into (3, side, side)."""
+        """Return an RGB image (height, width, 3) as a model's input, squeezed into (3, side, side)."""
         import torch
 
         planes = torch.from_numpy(image).permute(2, 0, 1).to(device, torch.float32)
@@ -69,7 +72,7 @@ class PixelScale:
 
 
 def _squeeze(planes: torch.Tensor, side: int) -> torch.Tensor:
-    """Planes (n, channels, height, width) squeezed into a square."""
+    """Squeeze planes (n, channels, height, width) into a square."""
     import torch
 
     return torch.nn.functional.interpolate(
@@ -78,7 +81,7 @@ def _squeeze(planes: torch.Tensor, side: int) -> torch.Tensor:
 
 
 def enlarged_mask(logits: torch.Tensor, height: int, width: int) -> NDArray[np.bool_]:
-    """A mask of (height, width) from a model's logits (1, 1, side, side)."""
+    """Return a mask of (height, width) from a model's logits (1, 1, side, side)."""
     import torch
 
     enlarged = torch.nn.functional.interpolate(
@@ -88,14 +91,14 @@ def enlarged_mask(logits: torch.Tensor, height: int, width: int) -> NDArray[np.b
 
 
 class _Tracked(NamedTuple):
-    """An object on a frame as one pass sees it: its mask, and how sure the tracker is that it is there, 0..1."""
+    """An object on a frame in one pass: its mask, and the tracker's confidence that it is there, 0..1."""
 
     rle: Rle
     presence: float
 
     @property
     def sureness(self) -> float:
-        """How sure it is that the object is there, or that it is not, 0.5..1."""
+        """Confidence that the object is present, or that it is absent, 0.5..1."""
         return max(self.presence, 1 - self.presence)
 
 
@@ -115,7 +118,7 @@ class SamPropagator:
 
     @classmethod
     def load(cls, name: str) -> Self:
-        """A checkpoint by local folder or Hub id, such as `facebook/sam2.1-hiera-large` or `facebook/sam3`.
+        """Load a checkpoint by local folder or Hub id, such as `facebook/sam2.1-hiera-large` or `facebook/sam3`.
 
         Raises:
             ModelError: it has no such tracker, cannot be read, lacks weights, or torch or transformers is missing.
@@ -126,7 +129,7 @@ class SamPropagator:
         return _REACH
 
     def propagate(self, frames: FrameReader, keyframes: Keyframes, span: range) -> Iterator[FrameMasks]:
-        """Masks as `Propagator.propagate` says. Also raises ModelError where the tracker takes no keyframe in."""
+        """Return masks as in `Propagator.propagate`. Also raises ModelError if the tracker rejects a keyframe."""
         check_keyframes(frames, keyframes, span)
         tracking = _Tracking(self._model, self._scale, frames, keyframes)
         first, last = min(keyframes), max(keyframes)
@@ -148,12 +151,12 @@ class SamPropagator:
 def load_sam(
     name: str, classes: Mapping[str, str], what: str, key_mapping: Mapping[str, str] | None = None
 ) -> tuple[Pretrained, PixelScale, ModelIdentity]:
-    """A model of SAM with what it needs beside it.
+    """Load a SAM model with its further parts.
 
     Args:
         name: local folder or Hub id.
         classes: class of transformers by the `model_type` of a checkpoint; others are refused.
-        what: what is loaded, for errors.
+        what: name of the part, for errors.
         key_mapping: other names of weights, by pattern.
 
     Raises:
@@ -180,9 +183,9 @@ def load_sam(
 def _fuse_sides(
     frame: int, mentions: list[int], before: _Tracked | None, after: _Tracked | None
 ) -> PropagatedMask | None:
-    """The side that counts, by nearness and by how sure the tracker is that the object is there or that it is not.
+    """Return the side that counts, by nearness and by the tracker's certainty that the object is present or absent.
 
-    A side counts only where a keyframe that mentions the object lies on it. Confidence is the side's presence times the
+    A side counts only if it has a keyframe that mentions the object. Confidence is the side's presence times the
     agreement (IoU) of both.
     """
     earlier = max((k for k in mentions if k < frame), default=None)
@@ -201,7 +204,7 @@ def _fuse_sides(
 class _Tracking:
     """One session of the tracker: conditioned on all keyframes, then run over frames in either direction.
 
-    Raises ModelError where the session does not hold every mask of every keyframe as a condition.
+    Raises ModelError if the session does not hold every mask of every keyframe as a condition.
     """
 
     def __init__(self, model: Pretrained, scale: PixelScale, frames: FrameReader, keyframes: Keyframes) -> None:
@@ -215,15 +218,15 @@ class _Tracking:
             video_height=height, video_width=width, inference_device=model.device, dtype=model.dtype
         )
         for frame, image in decoded_frames(frames, [k for k in sorted(keyframes) if keyframes[k]]):
-            # Before the next one is added: of several added together the tracker ignores all but one in silence.
+            # Before the next object is added: of several added together, the tracker silently ignores all but one.
             self._add_masks(frame, keyframes[frame])
             self._run(frame, image, reverse=False)
             self._forget(kept=range(0))
         self._check(keyframes)
 
     def follow(self, order: range) -> Iterator[tuple[int, dict[str, _Tracked]]]:
-        """All objects on consecutive frames, forward or backward."""
-        if not self.names:  # the tracker refuses to run for no object
+        """Return all objects on consecutive frames, forward or backward."""
+        if not self.names:  # the tracker refuses to run without objects
             yield from ((frame, {}) for frame in order)
             return
         self._forget(kept=range(0))
@@ -244,7 +247,7 @@ class _Tracking:
         self._session.obj_with_new_inputs = numbers
 
     def _run(self, frame: int, image: NDArray[np.uint8], *, reverse: bool) -> dict[str, _Tracked]:
-        """The tracker's masks of all objects added so far."""
+        """Return the tracker's masks of all objects added so far."""
         import torch
 
         with torch.inference_mode():
@@ -254,13 +257,13 @@ class _Tracking:
             height, width = image.shape[:2]
             tracked = {}
             for number, score, logits in zip(outputs.object_ids, presence, outputs.pred_masks, strict=True):
-                # One object at a time: as large as the video, many would take hundreds of megabytes.
+                # One object at a time: many masks of the video's size would take hundreds of megabytes.
                 tracked[self.names[number]] = _Tracked(encode_mask(enlarged_mask(logits[None], height, width)), score)
         self._session.processed_frames.clear()
         return tracked
 
     def _forget(self, kept: range) -> None:
-        """Drop what tracking does not read again: large masks (4 MB each), and all of tracked frames but those kept."""
+        """Drop data that tracking does not read again: large masks (4 MB each), and tracked frames except `kept`."""
         for outputs in self._session.output_dict_per_obj.values():
             tracked = outputs["non_cond_frame_outputs"]
             for frame in set(tracked).difference(kept):

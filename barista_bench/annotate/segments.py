@@ -1,6 +1,6 @@
-"""From a hand-object contact confidence a frame to interaction segments and keyframes (BARISTA, section 3.2); a plot.
+"""From hand-object contact confidences to interaction segments and keyframes (BARISTA, section 3.2); a plot.
 
-Frames count from 0; segments are half-open `[start, end)` in frames; durations are in seconds.
+Frames are counted from 0; segments are half-open `[start, end)` in frames; durations are in seconds.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from barista_bench.files.writing import atomic_write
 
 
 def interaction_segments(confidence: ArrayLike, fps: float, settings: SegmentSettings) -> list[tuple[int, int]]:
-    """The stretches of contact, in order. Short ones are dropped first, then gaps closed, as in the paper.
+    """Return the stretches of contact, in order. Short ones are dropped first, then gaps closed, as in the paper.
 
     Args:
-        confidence: one number a frame, (n,); NaN where nothing was measured: the last measured value holds on, and
-            before the first one there is no contact.
+        confidence: one number per frame, (n,); NaN if not measured: the last measured value continues, and before the
+            first one there is no contact.
         fps: frames per second.
     """
     signal = np.asarray(confidence, dtype=np.float64)
@@ -42,23 +42,23 @@ def interaction_segments(confidence: ArrayLike, fps: float, settings: SegmentSet
 
 
 def filtered_signal(confidence: NDArray[np.float64], fps: float, median_s: float) -> NDArray[np.float64]:
-    """The confidences as they are compared with the threshold: held over NaN, then median-filtered."""
+    """Return the confidences that are compared with the threshold: continued over NaN, then median-filtered."""
     width = 2 * math.floor(round(median_s * fps, 6) / 2) + 1
-    # The last measured value in place of NaN, and 0 before the first one.
+    # The last measured value instead of NaN, and 0 before the first one.
     last_measured = np.maximum.accumulate(np.where(np.isnan(confidence), -1, np.arange(confidence.size)))
     held_signal = np.where(last_measured >= 0, confidence[last_measured], 0.0)
     return ndimage.median_filter(held_signal, size=width, mode="nearest")
 
 
 def choose_keyframes(segments: Sequence[tuple[int, int]], frame_count: int, reach: int) -> list[int]:
-    """The centre of each segment, and as few frames more, evenly spaced, as the reach asks for.
+    """Return the centre of each segment, and as few more frames, evenly spaced, as the reach requires.
 
     Neighbouring keyframes, and either end of the video and the keyframe next to it, are at most `reach` frames apart.
     A video without segments has a keyframe in its middle.
 
     Args:
         segments: ranges of `interaction_segments`.
-        frame_count: frames of the video; of none there are no keyframes.
+        frame_count: frames of the video; without frames there are no keyframes.
         reach: the furthest distance in frames that the propagator bridges (`Propagator.reach`), at least 1.
     """
     if frame_count <= 0:
@@ -74,7 +74,7 @@ def choose_keyframes(segments: Sequence[tuple[int, int]], frame_count: int, reac
 
 
 def plot_signal(video: VideoFiles, folder: Path) -> Path:
-    """`NAME.png`: raw and filtered confidence, threshold and segments over seconds.
+    """Write `NAME.png`: raw and filtered confidence, threshold and segments over seconds.
 
     Raises:
         DataError: the video has no signal or no segments yet.

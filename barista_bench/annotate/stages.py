@@ -2,8 +2,8 @@
 
     signal -> segments -> keyframes -> proposals -> [a person accepts masks] -> links -> tracks -> review, layers
 
-A stage reads files of the video's folder and writes one. It is made again when what it reads, its model or its settings
-have changed since; so a run that was killed goes on where it stopped, and gives the same files as one that was not.
+A stage reads files of the video's folder and writes one. It is repeated if its inputs, model or settings have changed.
+A killed run therefore continues where it stopped, and gives the same files as an uninterrupted run.
 """
 
 from __future__ import annotations
@@ -69,13 +69,13 @@ _SEGMENT_FOLDER = "tracks"
 
 @functools.cache
 def propagator_of(name: str) -> Propagator:
-    """The propagator of a name in project.json. Raises ConfigError for an unknown one, ModelError."""
+    """Return the propagator of a name in project.json. Raises ConfigError for an unknown one, ModelError."""
     kind, _, rest = name.partition(":")
     return cast("Callable[[str], Propagator]", load_plugin("propagators", kind))(rest)
 
 
 def flow(rest: str) -> Propagator:
-    """The propagator `flow`, or `flow:colour`, which also corrects masks by colour."""
+    """Return the propagator `flow`, or `flow:colour`, which also corrects masks by colour."""
     _refuse_rest("propagator flow", rest, "colour")
     return FlowPropagator(colour=rest == "colour")
 
@@ -91,7 +91,7 @@ def lucas_kanade(rest: str) -> Propagator:
 
 
 def sam(rest: str) -> Propagator:
-    """The propagator `sam:CHECKPOINT`."""
+    """Return the propagator `sam:CHECKPOINT`."""
     if not rest:
         raise ConfigError("propagator sam names no checkpoint. Remedy: write sam:CHECKPOINT")
     return SamPropagator.load(rest)
@@ -99,19 +99,19 @@ def sam(rest: str) -> Propagator:
 
 @functools.cache
 def segmenter_of(name: str) -> Segmenter:
-    """The segmenter of a name in project.json. Raises ConfigError for an unknown one, ModelError."""
+    """Return the segmenter of a name in project.json. Raises ConfigError for an unknown one, ModelError."""
     kind, _, rest = name.partition(":")
     return cast("Callable[[str], Segmenter]", load_plugin("segmenters", kind))(rest)
 
 
 def grab_cut(rest: str) -> Segmenter:
-    """The segmenter `grabcut`."""
+    """Return the segmenter `grabcut`."""
     _refuse_rest("segmenter grabcut", rest)
     return GrabCutSegmenter()
 
 
 def sam_segmenter(rest: str) -> Segmenter:
-    """The segmenter `sam:CHECKPOINT`."""
+    """Return the segmenter `sam:CHECKPOINT`."""
     if not rest:
         raise ConfigError("segmenter sam names no checkpoint. Remedy: write sam:CHECKPOINT")
     return PromptedSegmenter.load(rest)
@@ -119,7 +119,10 @@ def sam_segmenter(rest: str) -> Segmenter:
 
 @functools.cache
 def detector_of(name: str) -> Detector:
-    """The detector of project.json: `sam3:CHECKPOINT`, or a checkpoint of another one. Raises ModelError."""
+    """Return the detector of project.json: `sam3:CHECKPOINT`, or a checkpoint of another detector.
+
+    Raises ModelError.
+    """
     kind, _, checkpoint = name.partition(":")
     return PhraseDetector.load(checkpoint) if kind == "sam3" else ObjectDetector.load(name)
 
@@ -147,7 +150,7 @@ def _segmenter(video: VideoFiles) -> Segmenter | None:
 
 @dataclass(frozen=True)
 class AnnotationStage:
-    """A stage: the files it needs, may read and writes, and the function that makes them."""
+    """A stage: required inputs, optional inputs, its output, and the function that makes it."""
 
     name: str
     writes: type[ProjectRecord]
@@ -158,7 +161,7 @@ class AnnotationStage:
     reads: tuple[type[ProjectRecord], ...] = ()
 
     def provenance(self, video: VideoFiles, identity: ModelIdentity) -> Provenance:
-        """The provenance that the file would have if it were made now."""
+        """Return the provenance of the file if it were made now."""
         kinds = (*self.needs, *self.reads)
         contents = {
             kind.FILE: file_sha256(video.file(kind), across_processes=True) if video.has(kind) else None
@@ -167,7 +170,7 @@ class AnnotationStage:
         return Provenance.of(self.name, identity, video.source, contents)
 
     def state(self, video: VideoFiles) -> str:
-        """`done`, `stale`, `ready`, `waiting` for a file, or `off`."""
+        """Return `done`, `stale`, `ready`, `waiting` for a file, or `off`."""
         identity = self.identity_of(video)
         if identity is None:
             return "off"
@@ -206,7 +209,7 @@ def _choose(video: VideoFiles, provenance: Provenance) -> None:
     ranges, source = video.segments(), video.source
     keyframes = []
     for frame in choose_keyframes(ranges, source.frames, _propagator(video).reach(source.fps)):
-        # The last contact segment that has begun; a frame before the first one belongs to that.
+        # The last contact segment that has begun; frames before the first segment belong to the first.
         segment = max(0, sum(start <= frame for start, _ in ranges) - 1)
         keyframes.append(AskedKeyframe(frame=frame, segment=segment))
     video.write(KeyframesFile(provenance=provenance, keyframes=keyframes))
@@ -218,7 +221,7 @@ def _propose(video: VideoFiles, provenance: Provenance) -> None:
 
 
 def _proposals_identity(video: VideoFiles) -> ModelIdentity | None:
-    """None where there is nothing to ask, or nothing to be asked."""
+    """Return the identity of the proposals' models; None without questions or without models."""
     accepted = {keyframe.frame for keyframe in video.accepted().keyframes}
     is_waiting = bool(video.asked_segments().keys() - accepted)
     if not video.has(PromptsFile) and not (is_waiting and ((_segmenter(video) and _detector(video)) or accepted)):
@@ -246,7 +249,7 @@ def _link(video: VideoFiles, provenance: Provenance) -> None:
 
 
 def _track(video: VideoFiles, provenance: Provenance) -> None:
-    """Each segment over all frames up to the first keyframe of the next one, which it is conditioned on as well."""
+    """Propagate each segment over all frames up to the first keyframe of the next one, which is also a condition."""
     segments, identities = segments_of(video.accepted(), video.asked_segments()), video.identities()
     propagator = _propagator(video)
     folder = video.folder / _SEGMENT_FOLDER
@@ -357,7 +360,7 @@ class _Header(msgspec.Struct):
 
 
 def _inputs_of(path: Path) -> str | None:
-    """The digest of what a stage's file was made from; None for a file that is not there or cannot be read."""
+    """Return the digest of the inputs of a stage's file; None if the file is missing or cannot be read."""
     if not path.is_file():
         return None
     try:

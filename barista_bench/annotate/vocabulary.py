@@ -1,4 +1,4 @@
-"""The terms of annotations that a project's vocabulary lacks, and adding them to it."""
+"""Find the terms of annotations that a project's vocabulary lacks, and add them to it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Term(NamedTuple):
 
 
 def unknown_terms(decisions: Decisions, domain: Domain) -> list[Term]:
-    """The terms of attributes and relations that the vocabulary lacks: an export leaves them out."""
+    """Return the terms of attributes and relations that the vocabulary lacks: an export leaves them out."""
     of_keyframes = [
         LayerAttribute(object=attribute.object, type=attribute.type, value=attribute.value, ranges=[])
         for keyframe in decisions.keyframes
@@ -41,7 +41,7 @@ def unknown_terms(decisions: Decisions, domain: Domain) -> list[Term]:
 
 
 def within_vocabulary(layers: Layers, domain: Domain) -> tuple[Layers, list[Term]]:
-    """The layers in the vocabulary's terms, and the terms that it lacks, sorted."""
+    """Return the layers in the vocabulary's terms, and the terms that it lacks, sorted."""
 
     def is_attribute(entry: LayerAttribute) -> bool:
         return domain.relation_of(entry.type, entry.value, entry.value) is not None
@@ -58,12 +58,12 @@ def within_vocabulary(layers: Layers, domain: Domain) -> tuple[Layers, list[Term
 
 
 def add_names(path: Path, terms: Iterable[Term]) -> list[Term]:
-    """Add the values of known attribute types to a vocabulary file, as values of which a thing has one at a time.
+    """Add the values of known attribute types to a vocabulary file, as mutually exclusive values.
 
-    The rest of the file, comments included, stays as it is.
+    The rest of the file, comments included, stays unchanged.
 
     Returns:
-        The terms that were added. Relations need words of their own, and a new attribute type needs a person.
+        The terms that were added. Relations need further words, and a new attribute type needs a person.
 
     Raises:
         ConfigError: the file's attributes are not written as `dimensions:` followed by one line for each dimension.

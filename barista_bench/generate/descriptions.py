@@ -99,7 +99,7 @@ class _Case(NamedTuple):
 
 
 def _by_action(case: _Case) -> Iterator[Description]:
-    """ "The lemon being cut": the only object with the current activity, or with a contact other than a grip."""
+    """Describe by action, "the lemon being cut": the only object with the activity, or a contact other than a grip."""
     scene, thing = case.scene, case.thing
     verbs = scene.domain.families.get("egocot", {}).get("verbs", {})
     contacts = {words.do for words in scene.domain.contacts.values()}
@@ -141,7 +141,7 @@ def _is_done_to(scene: Scene, side: Side, contact: str, item: str, frame: int) -
 
 
 def _by_place(case: _Case) -> Iterator[Description]:
-    """ "The mug on the drip tray"."""
+    """Describe by place, "the mug on the drip tray"."""
     scene, thing = case.scene, case.thing
     for predicate, other in dict.fromkeys((span.predicate, span.other) for span in scene.places if span.thing == thing):
         words = scene.domain.places.get(predicate)
@@ -158,7 +158,10 @@ def _is_at(scene: Scene, predicate: str, other: str, item: str, frame: int) -> b
 
 
 def _by_side(case: _Case) -> Iterator[Description]:
-    """ "The lemon on the left": the same few objects are in view on all frames, in the same order from left to right."""
+    """Describe by side, "the lemon on the left".
+
+    The same few objects are in view on all frames, in the same order from left to right.
+    """
     orders = {_from_left(case.scene, [case.thing.id, *others], at) for at, others in case.in_view.items()}
     order = orders.pop()
     if orders or order is None or len(order) > len(ORDINALS):
@@ -182,7 +185,7 @@ def _from_left(scene: Scene, items: Sequence[str], frame: int) -> tuple[str, ...
 
 
 def _by_touch(case: _Case) -> Iterator[Description]:
-    """ "The lemon that the person touches first", among the lemons touched at any time."""
+    """Describe by order of touch, "the lemon that the person touches first", among all touched at any time."""
     scene, ids = case.scene, {case.thing.id, *case.scene.namesakes(case.thing.id)}
     first_uses = {use.thing.id: use for use in reversed(scene.uses) if use.thing.id in ids}
     uses = sorted(first_uses.values(), key=attrgetter("start"))
@@ -196,7 +199,7 @@ def _by_touch(case: _Case) -> Iterator[Description]:
 
 
 def _by_appearance(case: _Case) -> Iterator[Description]:
-    """ "The lemon that comes into view later", of two."""
+    """Describe by order of appearance, "the lemon that comes into view later", of two."""
     scene, namesakes = case.scene, case.scene.namesakes(case.thing.id)
     if len(namesakes) != 1 or not scene.coverage.covers_category(case.thing.category):
         return

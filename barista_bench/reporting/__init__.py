@@ -1,4 +1,4 @@
-"""Reports over scored runs: one HTML page that needs nothing else, and Markdown; all tables as files where wanted.
+"""Reports over scored runs: one self-contained HTML page, and Markdown; on request, all tables as files.
 
 >>> html, markdown = write_report([score("runs/a"), score("runs/b")], "report")  # doctest: +SKIP
 """
@@ -51,19 +51,19 @@ def write_report(
     figures: bool = False,
     studio: bool = False,
 ) -> tuple[Path, Path]:
-    """Write `<out>/report.html`, and `<out>/report.md`, which is short and leads into the page.
+    """Write `<out>/report.html`, and `<out>/report.md`, a short version with links into the page.
 
-    Equal runs give equal bytes: the only dates in a report are those of its runs, and no path stands in it. If a method
+    Equal runs give equal bytes: the only dates in a report are those of its runs, and it contains no paths. If a method
     of a task raises, the report lacks its part, and the task's `faults` name the error.
 
     Args:
-        runs: as `score` returns them; those over the same examples are compared side by side.
-        samples: examples of each task to look through at the most, evenly spread over its set.
+        runs: results of `score`; runs over the same examples are compared side by side.
+        samples: maximum number of examples of each task to browse, evenly spread over its set.
         title: heading of the report.
         compare: whether to make the paired comparisons, which take longest.
         max_bytes: the page leaves out pictures, then answers, then samples to stay below this size.
-        studio: whether samples lead to their moment of the video, in the studio that serves the page.
-        tables: whether to write every table as CSV and as LaTeX, too, into `<out>/report_tables`, where `index.tex` is
+        studio: whether samples link to their moment in the video, in the studio that serves the page.
+        tables: whether to write every table also as CSV and as LaTeX into `<out>/report_tables`, where `index.tex` is
             a document of all of them.
         figures: whether to draw the figures of papers as SVG and PDF, each with its numbers, into
             `<out>/report_figures`; needs the extra `viz`.
@@ -73,7 +73,7 @@ def write_report(
 
     Raises:
         ConfigError: there is no run, `samples` is negative, or `out` may not be replaced: see `replacing_folder`.
-        ModelError: figures are wanted, and Matplotlib is not installed.
+        ModelError: figures are requested, and Matplotlib is not installed.
     """
     if figures:
         require_extra("drawing figures", "matplotlib", extra="viz")
@@ -104,13 +104,13 @@ def write_report(
 
 
 def table_caption(heading: str, table: Table) -> str:
-    """What a table shows, by itself: its section, title and note."""
+    """Return a table's caption: its section, title and note."""
     title = f"{heading}: {table.title}" if heading else table.title
     return f"{title}. {table.note}".strip()
 
 
 def _fitting_details(report: Report, max_samples: int, max_bytes: int) -> Details:
-    """The details of as many samples, with answers as long, as leave half of the page to pictures and tables."""
+    """Return the details of as many samples, with answers as long, as leave half of the page to pictures and tables."""
     for fraction, max_text in _SIZES:
         details = Details(report_samples(report, round(max_samples * fraction), max_text))
         if sum(len(text) for _, text in details.chunks_without_pictures) < max_bytes // 2:
@@ -119,9 +119,9 @@ def _fitting_details(report: Report, max_samples: int, max_bytes: int) -> Detail
 
 
 def _markdown_page(report: Report, page: str) -> str:
-    """The report as Markdown, short enough to read in a repository: leaderboards and questions, with links into `page`.
+    """Return the report as Markdown: leaderboards and questions, with links into `page`.
 
-    What does not fit is counted, and stands in the page.
+    It is short enough to read in a repository. Omitted parts are counted, and are in the page.
     """
     lines = [
         f"# {markdown(report.title)}",
@@ -156,5 +156,5 @@ def _markdown_page(report: Report, page: str) -> str:
 
 
 def _bytes(text: str) -> bytes:
-    """The text as UTF-8; lone surrogates, which models and file names can bring, become escapes."""
+    """Encode text as UTF-8; lone surrogates, from models and file names, become escapes."""
     return text.encode(errors="backslashreplace")

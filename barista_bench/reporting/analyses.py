@@ -1,4 +1,4 @@
-"""Everything that `barista_bench.stats` has to say about the runs of a report."""
+"""Apply all analyses of `barista_bench.stats` to the runs of a report."""
 
 from __future__ import annotations
 
@@ -37,9 +37,10 @@ MAX_GRAPHS = 8
 class Analyses:
     """The analyses of some runs; empty parts are left out of the report.
 
-    `labels` are what models are called everywhere in the report. `comparisons` are of each model with the next one of
-    its task, by the folder of the better run. `agreements` are by benchmark; empty for one over all of them.
-    `failures`, `breakdowns` (by key) and `thoughts` are by run folder. `left_out` says what could not be made, and why.
+    `labels` are the models' names throughout the report. `comparisons` compare each model with the next one of its
+    task, by the folder of the better run. `agreements` are by benchmark; the empty key is for all benchmarks.
+    `failures`, `breakdowns` (by key) and `thoughts` are by run folder. `left_out` lists the missing analyses with the
+    reasons.
     """
 
     labels: Labels = field(default_factory=dict)
@@ -55,12 +56,12 @@ class Analyses:
 
 
 def analyse(runs: Sequence[ScoredRun], *, compare: bool = True, permutations: int = PERMUTATIONS) -> Analyses:
-    """All that the runs allow. What cannot be made of them is left out, and `left_out` says why.
+    """Make all analyses that the runs allow; `left_out` lists the others with the reasons.
 
     Args:
-        runs: as `score` returns them.
+        runs: results of `score`.
         compare: whether to make the paired comparisons, which take longest.
-        permutations: of the test of each comparison, at the most.
+        permutations: maximum number in the test of each comparison.
     """
     groups = list(comparable_groups(runs).values())
     labels = run_labels(runs)
@@ -88,7 +89,7 @@ _Compare = Callable[[ScoredRun, ScoredRun], Comparison]
 
 
 def _cached_comparer(permutations: int) -> _Compare:
-    """A function that compares each pair of runs once: a model and a baseline are wanted as a pair, and as a gap."""
+    """Return a function that compares each pair of runs once: a model and a baseline appear as a pair, and as a gap."""
     comparisons: dict[tuple[Path, Path], Comparison] = {}
 
     def compare(first: ScoredRun, second: ScoredRun) -> Comparison:
@@ -105,8 +106,10 @@ def _cached_comparer(permutations: int) -> _Compare:
 def _comparisons(
     groups: Sequence[Sequence[ScoredRun]], labels: Labels, compare: _Compare, left_out: list[str]
 ) -> Iterator[tuple[Path, Comparison]]:
-    """Each model with the next one: whether an order is sure is asked of neighbours. Baselines have gaps of their own;
-    they and people are compared only where there is no model beside them."""
+    """Compare each model with the next one, since the certainty of a ranking depends on neighbours.
+
+    Baselines have separate gaps; they and people are compared only if there is no other model.
+    """
     for group in groups:
         ranked = [run for run in best_first(group) if not is_unranked(run)]
         for first, second in pairwise(ranked or best_first(group)):
@@ -118,7 +121,7 @@ def _comparisons(
 
 
 def best_first(runs: Sequence[ScoredRun]) -> list[ScoredRun]:
-    """Runs of one task in the order of a leaderboard: models by their primary figure, then what is not ranked."""
+    """Sort runs of one task as in a leaderboard: models by their primary score, then unranked runs."""
 
     def rank_key(run: ScoredRun) -> tuple[int, float]:
         figure = run.results.primary_figure
@@ -140,10 +143,10 @@ def _gaps(
 
 
 def _agreements(runs: Sequence[ScoredRun], labels: Labels, left_out: list[str]) -> Iterator[tuple[str, RankAgreement]]:
-    """The rank agreements of each benchmark with several tasks and of all together, where models answered all of them.
+    """Return the rank agreement of each benchmark with several tasks, and of all, over models that answered all tasks.
 
-    Neither scripted baselines nor people are models: a scale from chance to oracle would make any two tasks agree. They
-    are taken in only where too few models would be left.
+    Scripted baselines and people are not models: a scale from chance to oracle would make any two tasks agree. They are
+    included only if too few models would remain.
     """
     by_benchmark: dict[str, list[ScoredRun]] = defaultdict(list)
     for run in runs:
@@ -166,8 +169,9 @@ def _agreements(runs: Sequence[ScoredRun], labels: Labels, left_out: list[str]) 
 
 
 def tier(run: ScoredRun) -> int:
-    """0 for models, which are ranked; 1 for those that were trained on videos of these examples; 2 for people; 3 for
-    baselines: those that answer from the examples themselves, and models that are shown less than the others.
+    """Return 0 for ranked models, 1 for models trained on videos of these examples, 2 for people, 3 for baselines.
+
+    Baselines answer from the examples themselves, or are models that are shown less than the others.
     """
     name = run.results.model.name
     if name in SCRIPTED or name.partition(":")[0] in ABLATIONS:
@@ -176,7 +180,7 @@ def tier(run: ScoredRun) -> int:
 
 
 def is_unranked(run: ScoredRun) -> bool:
-    """Whether a run stands beside the models that are ranked, and has no rank itself."""
+    """Whether a run is listed with the ranked models, but has no rank."""
     return tier(run) > 0
 
 
@@ -187,13 +191,13 @@ def _graphs(runs: Sequence[ScoredRun], labels: Labels, left_out: list[str]) -> I
     with_pairs = {key: members for key, members in by_model.items() if len(members) > 1}
     ranked = {key: members for key, members in with_pairs.items() if not is_unranked(members[0])}
     graphs = list[PropagationGraph]()
-    for (label, _), members in (ranked or with_pairs).items():  # as above: these are no models
+    for (label, _), members in (ranked or with_pairs).items():  # As above, these are not models.
         try:
             graph = propagation(members, label=label)
         except BaristaError as error:
             left_out.append(f"Error propagation of {label}: {error}")
             continue
-        erring = [edge for edge in graph.edges if edge.neither < edge.n]  # a model that never errs has nothing to tell
+        erring = [edge for edge in graph.edges if edge.neither < edge.n]  # A model without errors has no propagation.
         if any(edge.odds_ratio is not None for edge in erring):
             graphs.append(graph)
         elif erring:
@@ -205,6 +209,6 @@ def _graphs(runs: Sequence[ScoredRun], labels: Labels, left_out: list[str]) -> I
 
 
 def _other_breakdowns(run: ScoredRun) -> Mapping[str, Sequence[BreakdownRow]]:
-    """Breakdowns without intervals, which would take long; those of the results' own breakdowns are left to them."""
+    """Return breakdowns without intervals, which would take long; the results contain the others."""
     keys = [key for key in breakdown_keys(run) if key not in run.results.breakdowns]
     return breakdowns(run, keys, intervals=False, most=MOST_GROUPS)

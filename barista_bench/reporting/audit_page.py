@@ -1,4 +1,4 @@
-"""The audit of a set of choice questions as one page that needs nothing else."""
+"""The audit of a set of choice questions as one self-contained page."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ svg.share .mark { stroke: var(--orange); stroke-width: 1.5; }
 
 
 class AblatedRun(NamedTuple):
-    """A scored run over the audited set; `score` is its primary figure, 0 to 1."""
+    """A scored run over the audited set; `score` is its primary score, 0 to 1."""
 
     task: str
     model: str
@@ -46,7 +46,7 @@ class AblatedRun(NamedTuple):
 
 
 def verdict(audits: Sequence[TaskAudit]) -> str:
-    """The sentence that the page begins with."""
+    """Return the first sentence of the page."""
     guessed = [audit.task for audit in audits if audit.best.p_adjusted < LEVEL]
     if guessed:
         return f"{', '.join(guessed)} can be guessed better than by chance without looking at the video."
@@ -54,12 +54,12 @@ def verdict(audits: Sequence[TaskAudit]) -> str:
 
 
 def name_guess(result: GuesserResult) -> str:
-    """Which choice a guesser takes."""
+    """Describe the choice that a guesser takes."""
     return _GUESSERS[result.guesser][result.guesses.opposite]
 
 
 def audit_page(title: str, audits: Sequence[TaskAudit], runs: Sequence[AblatedRun] = ()) -> str:
-    """The page as HTML, with its styles inside and no script."""
+    """Return the page as HTML, with inline styles and without scripts."""
     style = own_template("report.css") + _STYLE
     return (
         page_environment()

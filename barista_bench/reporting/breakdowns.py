@@ -1,6 +1,6 @@
-"""A task's primary figure by group: each partition of the examples once, what separates models most first.
+"""A task's primary score by group: each partition of the examples once, the largest separation of models first.
 
-Names no benchmark and no task: keys are those of `stats.breakdown_keys`.
+Names no benchmark and no task: keys come from `stats.breakdown_keys`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from barista_bench.tables import Cell, Table, number_columns, text_columns, word
 
 
 class KeyGroups(NamedTuple):
-    """A breakdown: by value of `key`, the figures of the models by label, and how far apart models are in it."""
+    """A breakdown: by value of `key`, the scores of the models by label, and the separation of the models."""
 
     key: str
     values: Mapping[str, Mapping[str, Breakdown]]
@@ -29,19 +29,19 @@ class KeyGroups(NamedTuple):
 
     @property
     def examples(self) -> dict[str, int]:
-        """The number of examples of each value; models that were cut short know fewer."""
+        """The number of examples of each value; interrupted models have fewer."""
         return {value: max(group.examples for group in of_value.values()) for value, of_value in self.values.items()}
 
 
 def key_groups(
     labels: Sequence[str], runs: Sequence[ScoredRun], rows: Sequence[Mapping[str, Sequence[BreakdownRow]]]
 ) -> list[KeyGroups]:
-    """The breakdowns worth showing, the one that separates models most first.
+    """Return the breakdowns to show, the largest separation of models first.
 
-    Left out are keys that cut the examples as an earlier one does, and those without two values of several examples.
+    Left out are keys with the same partition as an earlier key, and keys without two values of several examples.
 
     Args:
-        rows: by run, what its results do not hold already.
+        rows: by run, the rows that its results do not contain.
     """
     by_key: dict[str, dict[str, dict[str, Breakdown]]] = defaultdict(lambda: defaultdict(dict))
     for label, run, further_rows in zip(labels, runs, rows, strict=True):
@@ -64,9 +64,10 @@ def key_groups(
 
 
 def separation(values: Mapping[str, Mapping[str, Breakdown]], labels: Sequence[str]) -> float:
-    """How far models are apart within the groups: best minus worst, the mean over groups by their examples.
+    """Return how far models are apart within the groups: best minus worst, the mean over groups by their examples.
 
-    Of one model it is how far its groups are apart. Groups of one example, which tell of chance, do not count.
+    For a single model, return how far its groups are apart. Groups of one example are ignored, since they reflect
+    chance.
     """
     groups = [
         [(group.examples, group.figure.mean) for label in labels if (group := of_value.get(label))]
@@ -84,7 +85,7 @@ def separation(values: Mapping[str, Mapping[str, Breakdown]], labels: Sequence[s
 
 
 def _partition(task: Task, examples: Sequence[Example], key: str) -> frozenset[frozenset[str]]:
-    """The parts into which a key cuts the examples, whatever its values are called; a value in a list is that value."""
+    """Return the parts into which a key divides the examples, independent of value names; lists count by value."""
     parts: dict[str, set[str]] = defaultdict(set)
     for example in examples:
         value = facts(task, example).get(key)
@@ -94,7 +95,7 @@ def _partition(task: Task, examples: Sequence[Example], key: str) -> frozenset[f
 
 
 def breakdown_table(groups: KeyGroups, labels: Sequence[str], primary: str) -> Table:
-    """A row a value, a column a model; each figure leads to the samples behind it."""
+    """Return a table with a row for each value and a column for each model; scores link to their samples."""
     examples = groups.examples
     rows = []
     for value, of_value in list(groups.values.items())[:MAX_ROWS]:

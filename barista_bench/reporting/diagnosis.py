@@ -1,4 +1,4 @@
-"""The findings of `barista_bench.stats`, as tables and as a drawn graph. Names no benchmark and no task."""
+"""The findings of `barista_bench.stats` as tables and as a graph. Names no benchmark and no task."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from barista_bench.tables import Bar, Cell, Ranged, Row, Table, interval, number
 
 
 def agreement(ranks: RankAgreement, benchmark: str = "") -> Table:
-    """Kendall's tau-b between tasks."""
+    """Return the table of Kendall's tau-b between tasks."""
     columns = (*text_columns("task"), *number_columns("", *map(words, ranks.tasks)))
     rows = (
         (words(task), *(None if s == t else _signed(tau, 2) for t, tau in enumerate(ranks.tau[s])))
@@ -39,7 +39,7 @@ def agreement(ranks: RankAgreement, benchmark: str = "") -> Table:
 
 
 def thoughts(models: Sequence[tuple[str, Sequence[ThoughtBin]]], primary: str) -> Table | None:
-    """The primary figure of each model against its tokens of thought; None where no model thought."""
+    """Return the primary score of each model by its tokens of thought; None without thoughts."""
     bins_by_median = {label: {f"{each.tokens:g}": each for each in bins} for label, bins in models if bins}
     if not bins_by_median:
         return None
@@ -66,7 +66,7 @@ def _thought_cell(thought_bin: ThoughtBin | None) -> Cell:
 
 
 def comparisons(pairs: Sequence[Comparison]) -> Table:
-    """One row a pair of models of one task; the numbers of examples lead to these."""
+    """Return one row for each pair of models of one task; the numbers of examples link to these examples."""
     columns = (
         *text_columns("first", "second"),
         *number_columns(words(pairs[0].name), "first", "second", "difference", "p", "p (Holm)"),
@@ -104,7 +104,7 @@ def _count_cell(count: int, better: str, worse: str) -> Cell:
 
 
 def baselines(gaps: Sequence[BaselineGap]) -> Table:
-    """The gain of a score from images, their order, or anything but guessing."""
+    """Return the part of a score due to images, their order, or anything but guessing."""
     has_several = len({gap.comparison.benchmark for gap in gaps}) > 1
     columns = (
         *text_columns("task", "model", "without"),
@@ -145,7 +145,7 @@ def consistency(runs: Sequence[Consistency]) -> Table:
 
 
 def failures(by_model: Sequence[tuple[str, Sequence[FailureRow]]]) -> Table | None:
-    """Kinds of failure by model label, in the order of their description; None where nothing failed."""
+    """Return kinds of failure by model label, in the order of their description; None without failures."""
     labels = tuple(label for label, _ in by_model)
     rows_of = {(label, row.kind): row for label, model_rows in by_model for row in model_rows if row.count}
     kinds = [kind for kind in FAILURE_KINDS if any((label, kind) in rows_of for label in labels)]
@@ -171,7 +171,7 @@ def _failure_cell(label: str, row: FailureRow) -> Cell:
 
 
 def propagation(graph: PropagationGraph) -> Table:
-    """One row an ordered pair of tasks; the page draws its arrows from the graph."""
+    """Return one row for each ordered pair of tasks; the page draws its arrows from the graph."""
     columns = (
         *text_columns("an error in", "goes with one in"),
         *number_columns("", "odds ratio", "objects", "videos"),

@@ -1,4 +1,4 @@
-"""The figures of a report: those of its tables that are drawn, and what papers draw beside them.
+"""The figures of a report: its drawn tables, and further figures that papers have.
 
 `barista_bench.plots` draws them. Names no benchmark and no task.
 """
@@ -28,12 +28,12 @@ _COSTS = ("output_tokens", "seconds")
 
 
 def figures_of(runs: Sequence[ScoredRun]) -> dict[str, Table]:
-    """All figures of a report of these runs without comparisons."""
+    """Return all figures of a report of these runs without comparisons."""
     return report_figures(build_report(runs, analyses=analyse(runs, compare=False)))
 
 
 def report_figures(report: Report) -> dict[str, Table]:
-    """All figures of a report by the names of their files, each as the table of its numbers."""
+    """Return all figures of a report by the names of their files, each as the table of its numbers."""
     tables: list[tuple[str, Table]] = []
     for board in report.boards:
         figures = without_ranks(board.table)
@@ -47,21 +47,21 @@ def report_figures(report: Report) -> dict[str, Table]:
 
 
 def drawn_tables(tables: Sequence[tuple[str, Table]]) -> dict[str, Table]:
-    """The tables that are drawn, of some with their headings, by the names of their files."""
+    """Return the drawn tables among some with their headings, by the names of their files."""
     to_draw = [(heading, table) for heading, table in tables if table.drawn and table.rows]
     names = distinct_names(f"{heading} {table.title.removesuffix(': the numbers')}" for heading, table in to_draw)
     return {name: table for name, (_, table) in zip(names, to_draw, strict=True)}
 
 
 def _radar(board: Table) -> Iterator[Table]:
-    """The tasks of a leaderboard as axes, where there are three of them."""
+    """Return the tasks of a leaderboard as axes, if there are at least three."""
     if len(board.columns) > 3:
         columns = tuple(replace(column, name=column.name.partition(":")[0]) for column in board.columns)
         yield replace(board, title=f"Tasks: {board.title}", columns=columns, drawn="radar")
 
 
 def _further_figures(section: Section) -> Iterator[Table]:
-    """Figures of a task that are no table of the page."""
+    """Return the figures of a task that are not tables of the page."""
     ranked = [(name, run) for name, run in section.standing.runs.items() if not is_unranked(run)]
     if (costs := score_and_costs(ranked)) is not None:
         yield costs
@@ -69,12 +69,15 @@ def _further_figures(section: Section) -> Iterator[Table]:
         yield matrix
     try:
         yield from answer_agreement(cross_judge([judged for _, _, judged in section.judged]))
-    except ConfigError:  # one judge alone, or judges that cannot be compared
+    except ConfigError:  # a single judge, or judges that cannot be compared
         return
 
 
 def score_and_costs(models: Sequence[tuple[str, ScoredRun]]) -> Table | None:
-    """The primary figure beside what an answer took: tokens written and seconds; None where no log says it of two."""
+    """Return the primary score and the cost of an answer: tokens written and seconds.
+
+    None if fewer than two models have logs with these.
+    """
     cost_names = [name for name in _COSTS if sum(name in run.results.timing.costs for _, run in models) > 1]
     if not cost_names:
         return None
@@ -89,13 +92,13 @@ def score_and_costs(models: Sequence[tuple[str, ScoredRun]]) -> Table | None:
 
 
 def confusion(label: str, run: ScoredRun) -> Table | None:
-    """True class by answered one, in samples. A class is a text that is the right choice of several examples.
+    """Return the true class by the answered class, in samples. A class is a text that is right in several examples.
 
-    None for a task without choices, or where fewer than two texts are classes.
+    None for a task without choices, or with fewer than two classes.
     """
     try:
         pairs = _choice_texts(run)
-    except ConfigError:  # the task does not say which choices an answer names
+    except ConfigError:  # the task does not define the choices of an answer
         return None
     examples = Counter(right for _, right in {(example, right) for example, right, _ in pairs})
     classes = [name for name, count in examples.most_common(CLASSES) if count > 1]
@@ -111,7 +114,7 @@ def confusion(label: str, run: ScoredRun) -> Table | None:
 
 
 def _choice_texts(run: ScoredRun) -> list[tuple[str, str, str]]:
-    """The example of each sample with one right choice, and the texts of the right and of the answered choice."""
+    """Return each sample's example with one right choice, and the texts of the right and the answered choice."""
     rows = []
     for sample in run.samples:
         texts, right = run.task.choices(sample.example), run.task.correct_choices(sample.example)

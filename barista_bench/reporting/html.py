@@ -1,7 +1,7 @@
-"""The report as one HTML page that needs nothing else: no network, no further file.
+"""The report as one self-contained HTML page: no network, no further files.
 
-Texts of models and annotations are hostile. The template escapes them, the script gets them as JSON that holds no
-markup and puts them into text nodes alone, and the page's policy runs no script but the one written here.
+Texts of models and annotations are untrusted. The template escapes them, the script receives them as JSON without
+markup and writes them only into text nodes, and the page's policy allows only the included script.
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ _EXPORT = re.compile(r"^export (?=const |function |async function )", re.MULTILI
 
 
 def render_html(report: Report, details: Details, album: Album, *, studio: bool = False) -> str:
-    """The page; the album has the pictures of the samples by their places. `studio`: that is what serves it."""
+    """Return the page.
+
+    `album` has the pictures of the samples by their places; `studio` is true if the studio serves the page.
+    """
     style = page_style()
     script = joined_script("main.js")
     return (
@@ -48,7 +51,7 @@ def render_html(report: Report, details: Details, album: Album, *, studio: bool 
 
 
 def page_environment() -> Environment:
-    """Templates of pages: everything that they are given is escaped."""
+    """Return the template environment of pages; it escapes all values."""
     return Environment(
         loader=PackageLoader("barista_bench.reporting"),
         autoescape=True,
@@ -60,19 +63,19 @@ def page_environment() -> Environment:
 
 
 def own_template(name: str) -> str:
-    """A file of the folder `templates`."""
+    """Return a file of the folder `templates`."""
     return resources.files(__package__).joinpath("templates", name).read_text(encoding="utf-8").strip()
 
 
 def page_style() -> str:
-    """The style sheet of the report, which the studio has too: icons with their licence, colours and controls."""
+    """Return the style sheet of the report and the studio: icons with their licence, colours and controls."""
     return "\n".join([own_template("icons.css"), own_template("report.css")])
 
 
 def joined_script(name: str) -> str:
-    """A module and all that it imports as one script: the page can load no other, and its policy names one hash.
+    """Join a module and its imports to one script: the page can load no other, and its policy has one hash.
 
-    Names of all modules share one scope: a browser refuses a script in which two are equal.
+    Names of all modules share one scope: a browser refuses a script with two equal names.
     """
     modules: dict[str, str] = {}
 
@@ -88,7 +91,7 @@ def joined_script(name: str) -> str:
 
 
 def content_policy(style: str, script: str | None = None) -> str:
-    """Nothing may load; only this style and this script apply, known by their hashes."""
+    """Return a policy that loads nothing and allows only this style and this script, by their hashes."""
     scripts = "'none'" if script is None else f"'{_hash(script)}'"
     return (
         f"default-src 'none'; img-src data:; style-src '{_hash(style)}'; script-src {scripts}; "

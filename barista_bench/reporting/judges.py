@@ -1,4 +1,4 @@
-"""Judges on the runs of a section: tables, and the verdicts on each sample. Knows no task and no rubric."""
+"""Tables of judges for the runs of a section, and their verdicts on each sample. Names no task and no rubric."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _UNUSABLE = [status for status in status_counts([]) if status != Status.OK] + [M
 
 
 def labelled_judges(judged: Sequence[tuple[str, Sequence[JudgedRun]]]) -> list[LabelledJudge]:
-    """One entry a model and judge; a folder's digest tells judges of one name apart."""
+    """Return one entry for each model and judge; a folder's digest distinguishes judges with the same name."""
     entries = []
     for model, runs in judged:
         names = [judged_run.results.judge.name for judged_run in runs]
@@ -34,7 +34,7 @@ def labelled_judges(judged: Sequence[tuple[str, Sequence[JudgedRun]]]) -> list[L
 
 
 def tables(judges: Sequence[LabelledJudge]) -> tuple[Table, ...]:
-    """The section's tables; none where nobody judged. Each rubric has its own: their scores share no column."""
+    """Return the section's tables; none without judges. Each rubric has separate tables, since scales differ."""
     by_rubric: dict[str, list[LabelledJudge]] = {}
     for judge in judges:
         by_rubric.setdefault(judge[2].results.rubric.sha256, []).append(judge)
@@ -49,7 +49,7 @@ def tables(judges: Sequence[LabelledJudge]) -> tuple[Table, ...]:
 
 
 def warnings(judges: Sequence[LabelledJudge]) -> list[str]:
-    """Warnings for a reader who compares judged figures."""
+    """Return warnings for a reader who compares judged scores."""
     texts = [
         f"{model} as judged by {judge} is incomplete: {missing:,} verdicts are missing."
         for model, judge, judged_run in judges
@@ -61,7 +61,7 @@ def warnings(judges: Sequence[LabelledJudge]) -> list[str]:
 
 
 def verdicts(judges: Sequence[LabelledJudge], model: str, max_text: int) -> SampleVerdicts:
-    """The verdicts of each judge on each sample of one model, reasons cut at `max_text` characters."""
+    """Return the verdicts of each judge on each sample of one model, reasons cut at `max_text` characters."""
     lines_of: dict[tuple[str, int], list[tuple[str, str]]] = defaultdict(list)
     for label, judge, judged_run in judges:
         for sample, sample_verdicts in judged_run.verdicts.items() if label == model else ():
@@ -98,7 +98,7 @@ def _overview(judges: Sequence[LabelledJudge]) -> Table:
 
 
 def _with_end(name: str, judges: Sequence[LabelledJudge]) -> str:
-    """A figure's name, and where it ends if that is not at 1."""
+    """Return a score's name, with its maximum if that is not 1."""
     tops = dict.fromkeys(
         judged_run.results.tops[name] for _, _, judged_run in judges if name in judged_run.results.tops
     )
@@ -123,7 +123,7 @@ def _row(model: str, judge: str, results: JudgedResults, names: Sequence[str], s
 def _tables_by_key(
     key: str, parts: Sequence[Mapping[str, CategoryFigures]], judges: Sequence[LabelledJudge]
 ) -> Iterator[Table]:
-    """One table of each judge's main figure by the values of a key; none for one value alone."""
+    """Return one table of each judge's main score by the values of a key; none for a single value."""
     values = list(dict.fromkeys(value for part in parts for value in part))
     if len(values) < 2:
         return
@@ -140,13 +140,13 @@ def _tables_by_key(
 
 
 def _main_figure(results: JudgedResults) -> str:
-    """The name of the mean over criteria; of the one criterion of a judge that leaves the mean out."""
+    """Return the name of the mean over criteria, or of the only criterion of a judge without a mean."""
     criteria = results.rubric.criteria
     return MEAN if MEAN in results.figures or not criteria else criteria[0]
 
 
 def _figures(judges: Sequence[LabelledJudge]) -> list[str]:
-    """The mean where there are several criteria, each of them, then whatever else a judge gives."""
+    """Return the mean if there are several criteria, each criterion, then the other scores of a judge."""
     criteria = list(dict.fromkeys(name for _, _, judged_run in judges for name in judged_run.results.rubric.criteria))
     others = dict.fromkeys(name for _, _, judged_run in judges for name in judged_run.results.figures if name != MEAN)
     names = dict.fromkeys([*criteria, *others])
@@ -156,7 +156,7 @@ def _figures(judges: Sequence[LabelledJudge]) -> list[str]:
 def _verdict_lines(
     judge: str, verdicts: Sequence[SampleVerdict], scale: float, max_text: int
 ) -> Iterator[tuple[str, str]]:
-    """One line a criterion: the scores of its draws, and the reason of the first usable one."""
+    """Return one line for each criterion: the scores of its draws, and the reason of the first usable draw."""
     for criterion in dict.fromkeys(verdict.criterion for verdict in verdicts):
         draws = [verdict for verdict in verdicts if verdict.criterion == criterion]
         scores = ", ".join(words(draw.status) if draw.score is None else f"{draw.score:.3g}" for draw in draws)

@@ -1,4 +1,4 @@
-"""Which model, how good, how sure: a leaderboard a benchmark. Names no benchmark."""
+"""Leaderboards, one for each benchmark: models, scores, certainty. Names no benchmark."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ class TaskStanding:
 
 @dataclass(frozen=True, slots=True)
 class Leaderboard:
-    """A benchmark's models by its tasks: best model first; the last `unranked` rows are models that were trained on
-    videos of these examples, then people, then baselines.
+    """A benchmark's models by its tasks: best model first.
 
-    After the model, `table` has the mean rank where several models share several tasks, then a column a task.
+    The last `unranked` rows are models trained on videos of these examples, then people, then baselines. After the
+    model, `table` has the mean rank if several models share several tasks, then a column for each task.
     """
 
     benchmark: str
@@ -46,10 +46,10 @@ class Leaderboard:
 
 
 def leaderboard(benchmark: str, title: str, tasks: Sequence[TaskStanding], analyses: Analyses) -> Leaderboard:
-    """Models ordered by their mean rank over the tasks; those that lack a rank in one come after them.
+    """Sort models by their mean rank over the tasks; models without a rank in a task come after them.
 
-    Ranks are those of `core.ranking`: tasks have figures without a common scale, whose mean says nothing. Of equal mean
-    ranks that model is first that has fewer models before it by the plain figures.
+    Ranks are those of `core.ranking`: tasks have scores without a common scale, so their mean has no meaning. Among
+    equal mean ranks, the model with fewer models ahead by the plain scores comes first.
     """
     labels = list(dict.fromkeys(label for task in tasks for label in task.runs))
     tiers = {label: max(tier(task.runs[label]) for task in tasks if label in task.runs) for label in labels}
@@ -82,14 +82,14 @@ def leaderboard(benchmark: str, title: str, tasks: Sequence[TaskStanding], analy
 
 
 def without_ranks(board: Table) -> Table:
-    """A leaderboard's figures, which can be drawn on their scale."""
+    """Return a leaderboard's scores, which can be drawn on their scale."""
     kept = [at for at, column in enumerate(board.columns) if column.name != MEAN_RANK]
     rows = tuple(tuple(row[at] for at in kept) for row in board.rows)
     return replace(board, columns=tuple(board.columns[at] for at in kept), rows=rows)
 
 
 def _ranks(task: TaskStanding, tiers: Mapping[str, int]) -> dict[str, int | None]:
-    """The rank of each model among those of its tier; None where samples are missing."""
+    """Return the rank of each model within its tier; None if samples are missing."""
     by_label: dict[str, int | None] = {}
     for wanted in set(tiers.values()):
         labels = [label for label in task.runs if tiers[label] == wanted]
@@ -98,7 +98,7 @@ def _ranks(task: TaskStanding, tiers: Mapping[str, int]) -> dict[str, int | None
 
 
 def _ends(results: Results) -> tuple[float, float] | None:
-    """The ends of the primary figure's interval, of one without an interval the figure; None for no rank."""
+    """Return the ends of the primary score's interval; without interval, the score; None without rank."""
     figure = results.primary_figure
     if figure is None or not results.coverage.is_complete:
         return None
@@ -106,7 +106,7 @@ def _ends(results: Results) -> tuple[float, float] | None:
 
 
 def _models_ahead(task: TaskStanding, tiers: Mapping[str, int]) -> dict[str, int]:
-    """How many models of its tier have a higher figure than each."""
+    """Return how many models of its tier have a higher score than each model."""
     means = {label: figure.mean for label, run in task.runs.items() if (figure := run.results.primary_figure)}
     return {
         label: sum(means[other] > mean for other in means if tiers[other] == tiers[label])
@@ -122,7 +122,7 @@ def _rank_cell(ranks_of_model: Sequence[int | None], *, is_ranked: bool) -> Cell
 
 
 def _score_cell(run: ScoredRun | None, ahead: Mapping[Path, Comparison]) -> Cell:
-    """The figure; what it stands on only where samples are missing."""
+    """Return the score; its number of samples only if samples are missing."""
     if run is None:
         return Cell(None)
     results = run.results

@@ -1,9 +1,9 @@
 """The page's data as JSON: an index that is read at once, and deflated blocks that are read when shown.
 
-The index has the first screen. A block a task has its tables, and of each sample what galleries and filters need; a
-block a benchmark has the counterparts of its paper's tables. Details of samples (prompt, answers, reasons) lie in
-chunks of their own. Blocks are JSON, deflated (zlib), as base64: thousands of samples are a few megabytes that the
-browser does not touch until somebody looks at one.
+The index has the first screen. Each task has a block with its tables, and for each sample the data for galleries and
+filters; each benchmark has a block with the counterparts of its paper's tables. Details of samples (prompt, answers,
+reasons) are in separate chunks. Blocks are JSON, deflated (zlib), as base64: thousands of samples are a few megabytes,
+which the browser reads only when a sample is opened.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Fields = dict[str, Any]
 
 
 def page_index(report: Report, samples: Sequence[Sample], album: Album) -> Fields:
-    """The first screen, as JSON values: the `PageIndex` of `templates/shapes.d.ts`."""
+    """Return the first screen as JSON values: the `PageIndex` of `templates/shapes.d.ts`."""
     counts = [sum(sample.section == number for sample in samples) for number in range(len(report.sections))]
     benchmarks = [section.benchmark for section in report.sections]
     return {
@@ -86,7 +86,7 @@ def _task_entry(report: Report, section: Section) -> Fields:
 
 
 def blocks(report: Report, details: Details, album: Album) -> Iterator[tuple[str, str]]:
-    """Every block by its id in the page: `TaskBlock`, `AcrossBlock` and so on of `templates/shapes.d.ts`."""
+    """Return every block by its id in the page: `TaskBlock`, `AcrossBlock` and so on of `templates/shapes.d.ts`."""
     for number, section in enumerate(report.sections):
         yield f"task-{number}", _block(_task_block(number, section, details.samples, album))
     yield "across", _block({"tables": report.across, "graphs": report.graphs, "left_out": report.left_out})
@@ -96,7 +96,7 @@ def blocks(report: Report, details: Details, album: Album) -> Iterator[tuple[str
 
 
 class Details:
-    """The details of samples as JSON. All but the pictures is written once, whatever page is tried."""
+    """The details of samples as JSON. All parts except pictures are written once for all attempts to fit the page."""
 
     def __init__(self, samples: Sequence[Sample]) -> None:
         self.samples = samples
@@ -112,7 +112,7 @@ class Details:
         return tuple(self._chunks(Album()))
 
     def chunks(self, album: Album) -> Iterable[tuple[str, str]]:
-        """The details, those of `CHUNK` samples a piece, by the piece's id in the page."""
+        """Return the details in pieces of `CHUNK` samples, by the piece's id in the page."""
         return self._chunks(album) if album.samples else self.chunks_without_pictures
 
     def _chunks(self, album: Album) -> Iterator[tuple[str, str]]:
@@ -126,9 +126,9 @@ class Details:
 
 
 def page_value(value: Any) -> Any:  # noqa: ANN401  (whatever the blocks hold)
-    """Records as JSON objects without fields that hold their default, and None for numbers that JSON lacks.
+    """Convert records to JSON objects without default fields, and numbers that JSON lacks to None.
 
-    A page has a cell's text in place of its value, and what it draws of a table as numbers.
+    A cell becomes its text, and a table to draw becomes numbers.
 
     >>> page_value([Cell("a"), Cell(0.5, warn=True), float("nan")])
     [{'text': 'a'}, {'text': '0.500', 'warn': True}, None]
@@ -145,7 +145,7 @@ def page_value(value: Any) -> Any:  # noqa: ANN401  (whatever the blocks hold)
         fields = {
             name: page_value(item)
             for name, default in _defaults(value.__class__)
-            if (item := getattr(value, name)) != default  # which MISSING is of no value
+            if (item := getattr(value, name)) != default  # the value of a missing attribute is MISSING
         }
         if isinstance(value, Cell):
             return {"text": value.text, **fields}
@@ -157,7 +157,7 @@ def page_value(value: Any) -> Any:  # noqa: ANN401  (whatever the blocks hold)
 
 @cache
 def _defaults(cls: type) -> list[tuple[str, object]]:
-    """Each field of a dataclass, and its default."""
+    """Return each field of a dataclass with its default."""
     return [(field.name, field.default) for field in fields(cls) if (cls, field.name) not in _NOT_IN_PAGES]
 
 
@@ -165,7 +165,7 @@ _NOT_IN_PAGES = {(Cell, "value"), (Table, "drawn"), (Table, "unranked")}
 
 
 def _chart(table: Table) -> Fields:
-    """A drawn table's series as points, each [x, y] or [x, y, low, high]."""
+    """Return a drawn table's series as points, each [x, y] or [x, y, low, high]."""
     series = [
         {
             "name": name,
@@ -200,8 +200,10 @@ def _task_block(number: int, section: Section, samples: Sequence[Sample], album:
 
 
 def _sample_row(sample: Sample, pictures: Sequence[PlacedPicture]) -> list[Any]:
-    """[id, label, frames in words, number of its first picture or None, pictures, models]; a model is [mean score or
-    None, statuses of its runs by number, kinds of failure by number]."""
+    """Return [id, label, frames in words, number of its first picture or None, pictures, models].
+
+    A model is [mean score or None, statuses of its runs by number, kinds of failure by number].
+    """
     models = []
     for model in sample.models:
         mean = model.means[0] if model.means else None
@@ -213,20 +215,20 @@ def _sample_row(sample: Sample, pictures: Sequence[PlacedPicture]) -> list[Any]:
 
 
 def _filters(samples: Sequence[Sample]) -> list[Fields]:
-    """The values of each key and, by sample, the numbers of those that the sample has."""
+    """Return the values of each key and, by sample, the numbers of the sample's values."""
     filters = []
     for key in dict.fromkeys(name for sample in samples for name in sample.groups):
         values = sorted({value for sample in samples for value in sample.groups.get(key, ())}, key=_sort_key)
         if 1 < len(values) <= MAX_VALUES:
             number = {value: rank for rank, value in enumerate(values)}
             codes = [[number[value] for value in sample.groups.get(key, ())] for sample in samples]
-            if any(code != codes[0] for code in codes):  # a list that all samples have tells none from another
+            if any(code != codes[0] for code in codes):  # a list shared by all samples distinguishes none
                 filters.append({"key": key, "values": values, "codes": codes})
     return filters
 
 
 def _sort_key(value: str) -> tuple[bool, float, str]:
-    """Numbers by size and before words."""
+    """Sort numbers by size, before words."""
     digits = value.removeprefix("-")
     return (False, float(value), value) if digits.isascii() and digits.isdigit() else (True, 0.0, value)
 
@@ -234,7 +236,7 @@ def _sort_key(value: str) -> tuple[bool, float, str]:
 def _around_pictures(
     samples: Sequence[Sample], number: int, by_frame: Mapping[FrameRef, Sequence[int]]
 ) -> tuple[str, str]:
-    """The details of a sample before and after its pictures, as JSON without the braces."""
+    """Return the details of a sample before and after its pictures, as JSON without the braces."""
     sample = samples[number]
     related = sorted({other for frame in sample.frames for other in by_frame[frame]} - {number})[:MAX_RELATED]
     names = ("captions", "boxes", "question", "prompt", "reference", "metadata", "evidence")

@@ -1,6 +1,6 @@
-"""The counterparts of the papers' tables and figures: what a benchmark makes of its runs, printed like all else.
+"""The counterparts of the papers' tables and figures, which benchmarks make from their runs.
 
-Names no benchmark: `Benchmark.paper_tables` gets the samples of every model, and gives tables and charts as data.
+Names no benchmark: `Benchmark.paper_tables` receives the samples of every model, and returns tables and charts as data.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ JudgedRuns = Mapping[Path, Sequence[JudgedRun]]
 
 @dataclass(frozen=True, slots=True)
 class PaperPart:
-    """One benchmark's tables; `left_out` says why there are none."""
+    """One benchmark's tables; `left_out` is the reason for having none."""
 
     benchmark: str
     heading: str
@@ -36,7 +36,7 @@ class PaperPart:
 
 
 def paper_part(benchmark: Benchmark, heading: str, runs: RunsByLabel, judged_runs: JudgedRuns) -> PaperPart:
-    """The tables that `benchmark.paper_tables` makes of these runs."""
+    """Return the tables that `benchmark.paper_tables` makes of these runs."""
     if benchmark.paper_tables is None:
         return PaperPart(benchmark.name, heading)
     try:
@@ -47,7 +47,10 @@ def paper_part(benchmark: Benchmark, heading: str, runs: RunsByLabel, judged_run
 
 
 def model_samples(label: str, run: ScoredRun, judges: Sequence[JudgedRun]) -> ModelSamples:
-    """A run as `paper_tables` takes it: a judge's score of a sample is the mean over its criteria, if it has all."""
+    """Return a run in the form of `paper_tables`.
+
+    A judge's score of a sample is the mean over its criteria, if all have a score.
+    """
     scores_by_judge: dict[str, dict[str, float]] = {}
     for _, judge, judged_run in labelled_judges([(label, judges)]):
         scores_of = scores_by_judge.setdefault(judge, {})
@@ -60,14 +63,14 @@ def model_samples(label: str, run: ScoredRun, judges: Sequence[JudgedRun]) -> Mo
 
 
 def set_statistics(data: str | Path, benchmark: str) -> tuple[Table, ...]:
-    """The counterparts of the paper's tables about its set (`Benchmark.set_tables`).
+    """Return the counterparts of the paper's tables about its set (`Benchmark.set_tables`).
 
     Args:
         data: a dataset made by `build`.
 
     Raises:
         ConfigError: the benchmark's paper has no such table.
-        DataError: there is no such dataset, or nothing in it that the tables count.
+        DataError: the dataset does not exist, or contains nothing that the tables count.
     """
     record = get_benchmark(benchmark)
     if record.set_tables is None:

@@ -32,7 +32,7 @@ NO_ROOM = "No pictures for this sample: the report has reached its size limit."
 
 @dataclass(frozen=True, slots=True)
 class PlacedPicture:
-    """A picture of a sample: which of the album's files, and the size in pixels of the image that the model saw."""
+    """A picture of a sample: its file in the album, and the size in pixels of the image that the model saw."""
 
     file: int
     width: int
@@ -41,7 +41,7 @@ class PlacedPicture:
 
 @dataclass(frozen=True, slots=True)
 class SamplePictures:
-    """The pictures of one sample, in the order of its images; `problem` says why there are none."""
+    """The pictures of one sample, in the order of its images; `problem` is the reason for having none."""
 
     pictures: tuple[PlacedPicture, ...] = ()
     problem: str = ""
@@ -49,7 +49,10 @@ class SamplePictures:
 
 @dataclass(slots=True)
 class Album:
-    """JPEG files, each once, and by sample which of them it shows. A sample that had no room says so."""
+    """JPEG files, each once, and by sample the files that it shows.
+
+    Samples without pictures for lack of space state so.
+    """
 
     files: list[bytes] = field(default_factory=list)
     samples: dict[int, SamplePictures] = field(default_factory=dict)
@@ -63,10 +66,10 @@ Sources = Sequence[tuple[ExampleSet, Task]]
 
 
 def album(samples: Sequence[Sample], sources: Sources, budget: int) -> Album:
-    """Pictures until they would take more than `budget` bytes as base64.
+    """Add pictures until they would take more than `budget` bytes as base64.
 
-    Tasks take turns, each in an order of which every beginning is evenly spread. With a sample come all others of its
-    frame: what tasks ask about one frame can then be seen side by side, and a picture that they share is stored once.
+    Tasks take turns, each in an order where every beginning is evenly spread. A sample is followed by all others of its
+    frame: questions about one frame can then be seen side by side, and a shared picture is stored once.
     """
     new_album = Album()
     numbers: dict[bytes, int] = {}
@@ -80,7 +83,7 @@ def album(samples: Sequence[Sample], sources: Sources, budget: int) -> Album:
 
 
 def _picture_order(samples: Sequence[Sample]) -> Iterator[int]:
-    """Places of all samples, each once, in the order in which they get pictures."""
+    """Return the places of all samples, each once, in the order of receiving pictures."""
     sections: dict[int, list[int]] = defaultdict(list)
     frames: dict[tuple[str, int], list[int]] = defaultdict(list)
     for number, sample in enumerate(samples):
@@ -110,9 +113,9 @@ def _add_pictures(
     size: tuple[int, int],
     budget: int,
 ) -> int:
-    """Add one sample's pictures if they fit. What the model saw cannot always be decoded: then the sample says so.
+    """Add one sample's pictures if they fit. If the images cannot be decoded, the sample states so.
 
-    Returns the bytes left; less than 0 where the sample did not fit.
+    Returns the bytes left; less than 0 if the sample did not fit.
     """
     try:
         images = examples[index].images(task)
@@ -150,7 +153,7 @@ def _shrunk_size(size: tuple[int, int], count: int) -> tuple[int, int]:
 
 
 def spread_order(count: int) -> Iterable[int]:
-    """All of range(count), halving the gaps each round: bits of the counter, reversed.
+    """Return all of range(count) in an order that halves the gaps each round: bits of the counter, reversed.
 
     >>> list(spread_order(6))
     [0, 4, 2, 1, 5, 3]

@@ -1,4 +1,4 @@
-"""What the figures of a report are of: data, protocol, models, versions and dates, in a line and in two tables."""
+"""The origin of a report's scores: data, protocol, models, versions and dates, as a line and two tables."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from barista_bench.tables import Row, Table, number, number_columns, text_column
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """`line` for the head of a report; `tables` are of its data, a row a task, and of its models."""
+    """`line` for the head of a report; `tables` are about its data, a row for each task, and about its models."""
 
     line: str
     tables: tuple[Table, ...]
 
 
 def provenance(tasks: Sequence[TaskStanding]) -> Provenance:
-    """The provenance of all runs of a report, the tasks in its order."""
+    """Return the provenance of all runs of a report, the tasks in the report's order."""
     runs = [run for task in tasks for run in task.runs.values()]
     return Provenance(" · ".join(_parts(tasks, runs)), (_data(tasks), _models(tasks)))
 
@@ -58,14 +58,14 @@ def _title(run: ScoredRun) -> str:
 
 
 def data_digest(runs: Iterable[ScoredRun]) -> str:
-    """The short content hash of a set; of several, the SHA-256 of their content hashes, sorted, a line each."""
+    """Return the short content hash of a set; of several, the SHA-256 of their sorted content hashes, one per line."""
     hashes = sorted({run.results.dataset.content_hash for run in runs})
     whole = hashes[0] if len(hashes) == 1 else hashlib.sha256("\n".join(hashes).encode()).hexdigest()
     return whole[:SHORT]
 
 
 def decoding(results: Results) -> str:
-    """How the answers were generated, in words.
+    """Describe the generation settings of the answers.
 
     >>> from types import SimpleNamespace
     >>> decoding(SimpleNamespace(generation={"temperature": 0.0, "max_new_tokens": 192}, runs=1))
@@ -84,13 +84,13 @@ def _frames(runs: Iterable[ScoredRun]) -> str:
 
 
 def _dates(runs: Iterable[ScoredRun]) -> str:
-    """The days on which runs were started, the first and the last; empty where no log says it."""
+    """Return the first and last day on which runs were started; empty if no log has it."""
     days = sorted({day for run in runs for day in session_dates(run.folder)})
     return " to ".join(dict.fromkeys([*days[:1], *days[-1:]]))
 
 
 def _one_of(values: set[str], noun: str) -> str:
-    """The values, as far as they are one or two; else how many there are."""
+    """Return the values if there are one or two, else their number."""
     return " and ".join(sorted(values)) if len(values) < 3 else f"{len(values)} {noun}"
 
 
@@ -145,6 +145,6 @@ def _models(tasks: Sequence[TaskStanding]) -> Table:
 
 
 def _versions(results: Results) -> str:
-    """Versions of this package and of those that were installed."""
+    """Return the versions of this package and of the installed packages."""
     versions = {"barista_bench": results.barista_bench, **results.versions}
     return ", ".join(f"{name} {version}" for name, version in versions.items() if version != "not installed")

@@ -1,6 +1,6 @@
-"""The key questions about a task's best model, and the answers: a mark, one number, and the statistics behind them.
+"""Answers to the key questions about a task's best model: a mark, one number, and the statistics behind them.
 
-Everything is read out of `Analyses` and breakdowns; nothing is computed anew. Names no benchmark and no task.
+They come from `Analyses` and breakdowns, without further computation. Names no benchmark and no task.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Answers = tuple[Cell, ...]
 
 
 def answers(standing: TaskStanding, analyses: Analyses, breakdown: KeyGroups | None) -> Answers:
-    """The answers to `QUESTIONS` about the best model of a task; `breakdown` is the one that separates models most."""
+    """Return the answers to `QUESTIONS` about the best model of a task; `breakdown` separates the models most."""
     label, run = next(iter(standing.runs.items()))
     if run.results.model.name == REFERENCE:
         return _only("no model was asked")
@@ -72,7 +72,7 @@ def _best(label: str, run: ScoredRun, ahead: Comparison | None) -> Cell:
 
 
 def _beyond(gaps: Sequence[BaselineGap], nothing: str) -> Cell:
-    """The answer by the baseline that comes nearest to the model, and a sentence a baseline."""
+    """Return the answer by the baseline nearest to the model, and a sentence for each baseline."""
     if not gaps:
         return Cell(None, notes=(f"{nothing[0].upper()}{nothing[1:]}.",))
     nearest = min(gaps, key=lambda gap: gap.comparison.difference)
@@ -89,7 +89,7 @@ def _mark(pair: Comparison) -> str:
 
 
 def _order(run: ScoredRun, gaps: Sequence[BaselineGap], label: str) -> Cell:
-    """The answer by shuffled frames; sentences also on the first frame by itself."""
+    """Return the answer by shuffled frames; its sentences also cover the first frame without the others."""
     moments = max((len(set(example.frames)) for example in run.examples.examples), default=0)
     if moments < 2:
         return Cell(None, "one frame", notes=("Each example shows one frame.",))
@@ -99,7 +99,7 @@ def _order(run: ScoredRun, gaps: Sequence[BaselineGap], label: str) -> Cell:
 
 
 def _sentence(pair: Comparison, other: str) -> str:
-    """The difference to another model or baseline, with its interval, p and the units that they rest on."""
+    """Return the difference to another model or baseline, with interval, p and the number of units."""
     ends = "" if pair.low is None or pair.high is None else f" {interval(pair.low, pair.high)}"
     doubt = _DOUBTS.get(pair.certainty)
     return (
@@ -139,7 +139,7 @@ def _weakest_group(label: str, breakdown: KeyGroups | None) -> Cell:
 
 
 def question_table(title: str, tasks: Sequence[tuple[str, Answers]]) -> Table:
-    """A row a task, without the statistics."""
+    """Return a row for each task, without the statistics."""
     rows: list[Row] = [(name, *(replace(cell, notes=()) for cell in cells)) for name, cells in tasks]
     note = (
         "About each task's best model. yes, no: p below 0.05 (permutation of resampling units, Holm), or no difference "

@@ -1,4 +1,4 @@
-"""The samples of a report, as data: what was asked, what each model answered, and why it scored as it did."""
+"""The samples of a report, as data: the question, the answer of each model, and the reasons for its scores."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ FAR = 1e5
 
 
 class DrawnMask(NamedTuple):
-    """Height and width in pixels, which are stretched over the image, and COCO's compressed run lengths."""
+    """Height and width in pixels, to be stretched over the image, and COCO's compressed run lengths."""
 
     height: int
     width: int
@@ -47,11 +47,11 @@ DrawnBox = tuple[int, OverlayKind, str, tuple[float, float, float, float], Drawn
 
 @dataclass(frozen=True, slots=True)
 class ShownAnswer:
-    """One answer of one run. `scores` are in the order of the section's score names; None where not scored.
+    """One answer of one run. `scores` are in the order of the section's score names; None if not scored.
 
-    `parsed` is what was read from the answer as JSON, empty where nothing was; `boxes` are those answered. `failures`
-    are the kinds of what is wrong with it. `earlier` are the answers to the questions before, of tasks that ask in
-    several steps. `verdicts` are those of judges: judge with criterion, and the verdict in words.
+    `parsed` is the parsed answer as JSON, empty if parsing failed; `boxes` are the answered boxes. `failures` are its
+    kinds of failure. `earlier` are the answers to the earlier questions of tasks that ask in several steps. `verdicts`
+    are by judges: judge with criterion, and the verdict in words.
     """
 
     run: int
@@ -81,8 +81,8 @@ class ModelAnswers:
 class Sample:
     """One example as the browser shows it. `index` is its place in the example set.
 
-    `question` is the line of the prompt that asks. `boxes` are those of the question and the reference; `groups` the
-    values that samples can be filtered by: those of breakdowns.
+    `question` is the line of the prompt with the question. `boxes` are in the question and the reference; `groups` are
+    the values by which samples can be filtered, as in breakdowns.
     """
 
     section: int
@@ -102,7 +102,7 @@ class Sample:
 
     @property
     def where(self) -> str:
-        """The frames in words, of many the first ones and the last."""
+        """The frames in words; for many frames only the first ones and the last."""
         videos = []
         for video, frames in groupby(self.frames, key=lambda frame: frame.video_id):
             numbers = [str(frame.frame_index) for frame in frames]
@@ -113,7 +113,7 @@ class Sample:
 
 
 def spread(count: int, most: int) -> list[int]:
-    """`most` places in range(count), evenly spread.
+    """Return `most` places in range(count), evenly spread.
 
     >>> spread(10, 4), spread(3, 60)
     ([0, 2, 5, 7], [0, 1, 2])
@@ -122,7 +122,7 @@ def spread(count: int, most: int) -> list[int]:
 
 
 def score_names(runs: Sequence[ScoredRun]) -> tuple[str, ...]:
-    """Names of the scores of one sample. The first stands for the sample in lists."""
+    """Return names of the scores of one sample. Lists show the first."""
     names = list(dict.fromkeys(name for run in runs for sample in run.samples for name in sample.scores))
     first = runs[0].task.sample_score
     return (first, *(name for name in names if name != first))
@@ -131,9 +131,9 @@ def score_names(runs: Sequence[ScoredRun]) -> tuple[str, ...]:
 def section_samples(
     section: int, runs: Sequence[ScoredRun], max_samples: int, max_text: int, verdicts: Sequence[SampleVerdicts] = ()
 ) -> tuple[Sample, ...]:
-    """Evenly spread examples, the same ones for all models; `max_text` cuts each answer.
+    """Return evenly spread examples, the same for all models; `max_text` cuts each answer.
 
-    `verdicts` are judges' words on the samples of each run; none where nobody judged.
+    `verdicts` are judges' texts on the samples of each run; empty without judges.
     """
     examples = runs[0].examples
     names = score_names(runs)
@@ -155,7 +155,10 @@ def section_samples(
 def _sample(
     section: int, index: int, run: ScoredRun, example: Example, answers: tuple[ModelAnswers, ...], max_text: int
 ) -> Sample:
-    """The prompt is shown with the first model's box format; models of other formats are asked the same in theirs."""
+    """Return a sample with the prompt in the first model's box format.
+
+    Models with other formats get the same prompt in their format.
+    """
     task, box_format = run.task, run.results.model.box_format.format
     prompt = attempt(task, "prompt", example, lambda: task.prompt(example, box_format), None)
     return Sample(
@@ -177,9 +180,9 @@ def _sample(
 
 
 def asking_line(prompt: Prompt) -> str:
-    """The line behind the images that asks: the last one with a question mark, else the last one.
+    r"""Return the line with the question after the images: the last line with a question mark, else the last line.
 
-    >>> asking_line(Prompt("", (ImagePart(0), TextPart("Two frames.\\nQuestion: What is it?\\nA. a cup"))))
+    >>> asking_line(Prompt("", (ImagePart(0), TextPart("Two frames.\nQuestion: What is it?\nA. a cup"))))
     'What is it?'
     """
     texts = [part.text for part in prompt.joined_parts if isinstance(part, TextPart)]
@@ -189,7 +192,7 @@ def asking_line(prompt: Prompt) -> str:
 
 
 def _groups(value: Json) -> tuple[str, ...]:
-    """The values by which a sample can be filtered: words and whole numbers, or a list of them; fractions are none."""
+    """Return the values by which a sample can be filtered: words, integers, or a list of them; no fractions."""
     if isinstance(value, list | tuple):
         return tuple(dict.fromkeys(group for item in value for group in _groups(item)))
     if isinstance(value, bool | int) or (isinstance(value, str) and value):
@@ -198,9 +201,9 @@ def _groups(value: Json) -> tuple[str, ...]:
 
 
 def _overlays(task: Task, example: Example, prediction: Prediction | None) -> tuple[DrawnBox, ...]:
-    """The boxes of an answer; without one, those of the question and the reference.
+    """Return the boxes of an answer; without an answer, those in the question and the reference.
 
-    Only those that can be drawn: finite, and no more than `MAX_BOXES` of them; a broken model can repeat itself.
+    Only boxes that can be drawn: finite, and at most `MAX_BOXES`, since a broken model can repeat itself.
     """
     overlays = attempt(task, "overlays", example, lambda: task.overlays(example, prediction), ())
     shown_overlays = [overlay for overlay in overlays if prediction is None or overlay.kind == "predicted"]
@@ -212,14 +215,14 @@ def _overlays(task: Task, example: Example, prediction: Prediction | None) -> tu
 
 
 def _drawable_mask(rle: Rle | None) -> DrawnMask | None:
-    """A mask that can be drawn; one as ragged as noise is left out, its box stays."""
+    """Return a mask that can be drawn; a mask as ragged as noise is left out, its box stays."""
     if rle is None or len(rle.counts) > MAX_MASK or rle.size[0] * rle.size[1] > MAX_PIXELS:
         return None
     return DrawnMask(*rle.size, rle.counts)
 
 
 def _drawable_box(box: tuple[float, float, float, float]) -> tuple[float, float, float, float]:
-    """The box, rounded to a tenth of a pixel and near enough to an image to be drawn."""
+    """Return the box, rounded to a tenth of a pixel, if it is near enough to an image to be drawn."""
     x0, y0, x1, y1 = (round(min(max(number, -FAR), FAR), 1) for number in box)
     return x0, y0, x1, y1
 
@@ -261,7 +264,7 @@ def _answer(
 
 
 def _explanation_rows(task: Task, sample: ScoredSample, max_text: int) -> tuple[ExplanationRow, ...]:
-    """Explanation rows until they are as long as an answer may be; a broken model can repeat itself forever."""
+    """Return explanation rows up to the maximum length of an answer; a broken model can repeat itself forever."""
     example, prediction = sample.example, sample.prediction
     rows = attempt(task, "explain", example, lambda: task.explain(example, prediction).rows, ())
     lengths = accumulate(len(row.text) + 20 for row in rows)
@@ -288,7 +291,7 @@ def _named_texts(fields: Mapping[str, Json]) -> tuple[tuple[str, str], ...]:
 
 
 def _readable(value: Json) -> str:
-    """A JSON value as people read it: lists with commas, mappings as JSON."""
+    """Format a JSON value for people: lists with commas, mappings as JSON."""
     if isinstance(value, str):
         return value or "–"
     if isinstance(value, list | tuple):
@@ -297,7 +300,7 @@ def _readable(value: Json) -> str:
 
 
 def _finite(score: float | None) -> float | None:
-    """The rounded score; None for NaN and infinities, which JSON lacks and the browser could not read."""
+    """Return the rounded score; None for NaN and infinities, which JSON lacks and the browser could not read."""
     return round(score, 6) if score is not None and math.isfinite(score) else None
 
 

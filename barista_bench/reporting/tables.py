@@ -1,6 +1,6 @@
-"""The tables of a report, as data: what both the page and the Markdown file print, of one task and over all tasks.
+"""The tables of a report as data, for the page and the Markdown file: of one task and over all tasks.
 
-Everything here knows no benchmark and no task: names of figures, of metadata and of details are printed as they come.
+Names no benchmark and no task: names of scores, metadata and details are printed unchanged.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ Block = Mapping[str, Mapping[str, Cell]]
 
 
 def figure_cell(figure: Figure | None, query: Query = ()) -> Cell:
-    """The mean, behind it the standard deviation over runs, and below it the interval."""
+    """Return a cell with the mean, the standard deviation over runs, and below them the interval."""
     if figure is None:
         return Cell(None)
     ends = None if figure.low is None or figure.high is None else (figure.low, figure.high)
@@ -65,7 +65,7 @@ def p_text(p: float) -> str:
 
 
 def figures(models: Sequence[LabelledResults]) -> Table:
-    """One row a model: the primary figure, then all others."""
+    """Return one row for each model: the primary score, then all others."""
     primary = models[0][1].primary
     names = [primary, *(name for name in _union(results.figures for _, results in models) if name != primary)]
     columns = (*text_columns("model"), *number_columns("", *map(words, names)))
@@ -84,7 +84,7 @@ def figures(models: Sequence[LabelledResults]) -> Table:
 
 
 def coverage(models: Sequence[LabelledResults]) -> Table:
-    """One row a model: how many samples its figures stand on, and what became of the others."""
+    """Return one row for each model: the number of scored samples, and the statuses of the others."""
     statuses = [*status_counts(status for _, results in models for status in results.coverage.statuses)]
     columns = (
         *text_columns("model"),
@@ -110,7 +110,7 @@ def coverage(models: Sequence[LabelledResults]) -> Table:
 
 
 def ties(models: Sequence[LabelledResults]) -> str:
-    """One sentence on the models whose figure the order of the examples decides; empty where there is none."""
+    """Return one sentence about models whose score depends on the order of the examples; empty if there are none."""
     spreads = [f"{label}: {spread}" for label, results in models if (spread := tie_spread(results))]
     if not spreads:
         return ""
@@ -121,7 +121,7 @@ def ties(models: Sequence[LabelledResults]) -> str:
 
 
 def details(models: Sequence[LabelledResults]) -> list[Table]:
-    """Every entry of the tasks' aggregates that is a table itself, then the plain counts, averaged over runs."""
+    """Return every aggregate of the tasks that is a table, then the plain counts, averaged over runs."""
     keys = _union(entry for _, results in models for entry in results.details)
     tables, counts = [], []
     for key in keys:
@@ -143,7 +143,7 @@ def details(models: Sequence[LabelledResults]) -> list[Table]:
 
 
 def costs(models: Sequence[LabelledResults]) -> Table | None:
-    """One row a model: what its answers took, each and in all; None where nothing is known of any."""
+    """Return one row for each model: the cost of its answers, each and in total; None if all costs are unknown."""
     logged_costs = _union(results.timing.costs for _, results in models)
     names = [name for name in COST_NAMES if name in logged_costs]
     if not names:
@@ -190,7 +190,7 @@ def timing(models: Sequence[LabelledResults]) -> Table:
 
 
 def provenance(models: Sequence[LabelledResults]) -> Table:
-    """The table of settings: one column a model."""
+    """Return the table of settings: one column for each model."""
     facts = [(label, _facts(results)) for label, results in models]
     columns = text_columns("", *(label for label, _ in facts))
     rows = ((words(name), *(values.get(name) for _, values in facts)) for name in _union(values for _, values in facts))
@@ -211,7 +211,10 @@ def _facts(results: Results) -> dict[str, Value]:
 
 
 def side_by_side(title: str, key: str, blocks: Sequence[tuple[str, Block]]) -> Table:
-    """One row a row name; the models' columns beside each other, except those in which all models agree."""
+    """Return one row for each row name, with the models' columns side by side.
+
+    Columns where all models agree are left out.
+    """
     names = _union(block for _, block in blocks)
     columns_seen = _union(row for _, block in blocks for row in block.values())
     common = [column for column in columns_seen if column in ABOUT_REFERENCE and _models_agree(column, names, blocks)]
@@ -231,14 +234,14 @@ def side_by_side(title: str, key: str, blocks: Sequence[tuple[str, Block]]) -> T
 
 
 def _models_agree(column: str, names: Sequence[str], blocks: Sequence[tuple[str, Block]]) -> bool:
-    """Whether no two models say different things in this column. What a model does not list, it does not deny."""
+    """Whether no two models have different values in this column. A missing value contradicts nothing."""
     return all(
         len({block[name][column].text for _, block in blocks if column in block.get(name, {})}) <= 1 for name in names
     )
 
 
 def _mean_block(results: Results, key: str) -> Block:
-    """One details entry, each number averaged over the runs that have it. Rows with most support come first."""
+    """Return one details entry, each number averaged over the runs that have it. Rows with most support come first."""
     values: dict[str, dict[str, list[object]]] = {}
     for entry in results.details:
         table = entry.get(key)
@@ -258,7 +261,7 @@ def _mean_block(results: Results, key: str) -> Block:
 
 
 def _mean(values: Sequence[object]) -> Value:
-    """The mean of numbers; a count that is the same in all runs stays a count; else the first value as text."""
+    """Return the mean of numbers; a count that is equal in all runs stays an integer; else the first value as text."""
     numbers = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
     if not numbers:
         return shortened(number(values[0] if values else None))
@@ -268,12 +271,12 @@ def _mean(values: Sequence[object]) -> Value:
 
 
 def _union(mappings: Iterable[Iterable[str]]) -> list[str]:
-    """All keys, in the order in which they are first seen."""
+    """Return all keys in the order of their first occurrence."""
     return list(dict.fromkeys(key for mapping in mappings for key in mapping))
 
 
 def shortened(text: str) -> str:
-    """A name of at most `MAX_NAME` letters, since models invent labels; of a number three places, as of figures."""
+    """Return a name cut to `MAX_NAME` letters, since models invent labels; a number gets three decimal places."""
     if re.fullmatch(r"-?\d+\.\d{4,}", text):
         return f"{float(text):.3f}"
     return text if len(text) <= MAX_NAME else text[: MAX_NAME - 1] + "…"
@@ -284,11 +287,11 @@ TaskRuns = tuple[str, Mapping[str, ScoredRun]]
 
 
 def by_group(tasks: Sequence[TaskRuns]) -> list[Table]:
-    """One table a metadata key of the results' breakdowns: the mean sample score by value and model, tasks beside.
+    """Return one table for each metadata key of the breakdowns: the mean sample score by value and model, tasks beside.
 
-    The first row of a value is the mean over all models, each weighing the same as in the published tables, without
-    people and baselines: what chance and the reference itself score says nothing of a value. Samples that were not
-    scored are left out; keys of one value alone make no table.
+    The first row of a value is the mean over all models, equally weighted as in the published tables, without people
+    and baselines: the scores of chance and the reference give no information about a value. Samples that were not
+    scored are left out; keys with a single value make no table.
     """
     tables = []
     by_benchmark: dict[str, list[TaskRuns]] = {}
@@ -336,7 +339,7 @@ ALL_MODELS = "all models"
 
 
 def _group_scores(runs: Mapping[str, ScoredRun], key: str) -> dict[tuple[str, str], list[float]]:
-    """The sample scores by model label and value of a metadata key."""
+    """Return the sample scores by model label and value of a metadata key."""
     scores: dict[tuple[str, str], list[float]] = defaultdict(list)
     for label, run in runs.items():
         for sample in run.samples:
@@ -347,14 +350,14 @@ def _group_scores(runs: Mapping[str, ScoredRun], key: str) -> dict[tuple[str, st
 
 
 def _mean_cell(scores: Sequence[float], noun: str) -> Cell:
-    """The mean, and below it of how many of what."""
+    """Return the mean, and below it its number of items."""
     if not scores:
         return Cell(None)
     return Cell(math.fsum(scores) / len(scores), notes=(f"{number(len(scores))} {noun}",))
 
 
 def tokens(tasks: Sequence[TaskRuns]) -> Table | None:
-    """Mean tokens a sample by task and model; None where no model counts tokens."""
+    """Return mean tokens per sample by task and model; None if no model counts tokens."""
     models = _union(runs for _, runs in tasks)
     costs_by_label = [{label: run.results.timing.costs for label, run in runs.items()} for _, runs in tasks]
     logged_costs = {name for by_label in costs_by_label for costs in by_label.values() for name in costs}

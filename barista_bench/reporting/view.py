@@ -1,4 +1,4 @@
-"""A report as pure data made from scored runs. `html` and `markdown` print it."""
+"""A report as data made from scored runs. `html` and `markdown` print it."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ class Section:
 
     Args:
         standing: the runs by the models' names in this report, which are the columns of `samples`.
-        address: what the task is called in addresses of the page.
+        address: the task's name in addresses of the page.
         answers: to a reader's questions about the best model.
-        about: what is asked, in a line.
-        facts: what was evaluated, as name and value.
-        warnings: what a reader must know before the figures.
+        about: the question of the task, in a line.
+        facts: evaluation settings, as name and value.
+        warnings: facts that a reader must know before the scores.
         scores: names of the scores of one sample.
-        breakdowns: what separates models most comes first.
-        others: what few readers look for: coverage, judges by category, details, costs, timing, settings.
+        breakdowns: the largest separation of models comes first.
+        others: rarely needed tables: coverage, judges by category, details, costs, timing, settings.
     """
 
     standing: TaskStanding
@@ -56,7 +56,6 @@ class Section:
 
     @property
     def heading(self) -> str:
-        """Benchmark and task."""
         return self.standing.heading
 
     @property
@@ -69,7 +68,6 @@ class Section:
 
     @property
     def task_key(self) -> tuple[str, str]:
-        """Benchmark and name of the task."""
         return self.runs[0].task.benchmark, self.runs[0].task.name
 
     @property
@@ -83,11 +81,11 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """All but the samples. `provenance` is what all figures are of. `across` are tables over all tasks and models,
-    `graphs` their propagation of errors.
+    """All parts except the samples.
 
-    `papers` are the counterparts of the papers' tables, a part a benchmark. `left_out` says which analyses could not
-    be made, and why.
+    `provenance` is the origin of all scores. `across` are tables over all tasks and models, `graphs` their propagation
+    of errors. `papers` are the counterparts of the papers' tables, a part for each benchmark. `left_out` lists the
+    missing analyses with the reasons.
     """
 
     title: str
@@ -101,7 +99,7 @@ class Report:
 
     @property
     def tables(self) -> tuple[tuple[str, Table], ...]:
-        """Every table, with the heading of its section; empty for those over all tasks."""
+        """Return every table with the heading of its section; empty for tables over all tasks."""
         of_sections = [(section.heading, table) for section in self.sections for table in section.tables]
         published = [(f"paper {part.heading}", table) for part in self.papers for table in part.tables]
         boards = [("", board.table) for board in self.boards]
@@ -110,13 +108,13 @@ class Report:
         return (*boards, *sources, *(("", table) for table in self.across), *published, *of_sections)
 
     def questions(self, board: Leaderboard) -> Table:
-        """The answers to a reader's questions about a benchmark, a row a task."""
+        """Return the answers to a reader's questions about a benchmark, a row for each task."""
         sections = (section for section in self.sections if section.benchmark == board.benchmark)
         return question_table(board.title, [(section.standing.name, section.answers) for section in sections])
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Warnings that a reader must know first; names the section where there are several."""
+        """Return warnings that a reader must see first, with the section's name if there are several."""
         has_several = len(self.sections) > 1
         return tuple(
             f"{section.heading}: {warning}" if has_several else warning
@@ -128,17 +126,17 @@ class Report:
 def build_report(
     runs: Sequence[ScoredRun], *, title: str | None = None, judged_runs: JudgedRuns | None = None, analyses: Analyses
 ) -> Report:
-    """The report over `runs`; those that are comparable share a section.
+    """Build the report over `runs`; comparable runs share a section.
 
     Raises:
-        ConfigError: there is nothing to report.
+        ConfigError: there are no runs.
     """
     if not runs:
         raise ConfigError("no run to report. Remedy: name at least one run folder")
     groups_by_record = comparable_groups(runs)
     benchmarks = list(dict.fromkeys(record.benchmark for record in groups_by_record))
     groups = dict(sorted(groups_by_record.items(), key=lambda item: benchmarks.index(item[0].benchmark)))
-    # Benchmark and task, with what tells a section from others of its task: why they stand apart.
+    # Benchmark and task, with the difference to other sections of the task.
     headings = [
         f"{record.benchmark} / {record.task}{f' ({distinction})' if distinction else ''}"
         for record, distinction in zip(groups, distinguishing_parts(list(groups)), strict=True)
@@ -168,7 +166,7 @@ def build_report(
 
 
 def report_samples(report: Report, max_samples: int, max_text: int) -> tuple[Sample, ...]:
-    """At most `max_samples` examples of each section, evenly spread, with answers cut at `max_text` characters.
+    """Return at most `max_samples` examples of each section, evenly spread, with answers cut at `max_text` characters.
 
     Raises:
         ConfigError: `max_samples` is negative.
@@ -212,9 +210,9 @@ def _diagnosis(analyses: Analyses) -> Iterator[Table]:
 
 
 def _papers(sections: Sequence[Section], judged_runs: JudgedRuns) -> Iterator[PaperPart]:
-    """A part a benchmark; another one for runs of a task that are not comparable with those before.
+    """Return a part for each benchmark, and another for runs of a task that are not comparable with earlier ones.
 
-    Sets of examples share a part where the benchmark's tables compare them.
+    Sets of examples share a part if the benchmark's tables compare them.
     """
     parts: dict[tuple[str, int], list[Section]] = {}
     records: dict[tuple[str, str], list[Comparability]] = {}
@@ -315,7 +313,7 @@ def _media_warnings(runs: Mapping[str, ScoredRun]) -> list[str]:
 
 
 def distinct_names(texts: Iterable[str]) -> list[str]:
-    """`file_stem` of each, numbered where it has come before."""
+    """Return `file_stem` of each text, numbered if it is repeated."""
     names: dict[str, None] = {}
     for name in map(file_stem, texts):
         numbered = (f"{name}_{number}" for number in count(2))
@@ -324,7 +322,7 @@ def distinct_names(texts: Iterable[str]) -> list[str]:
 
 
 def file_stem(text: str) -> str:
-    """A file name without ending, made of lower-case letters, digits and underscores.
+    """Return a file name without ending, made of lower-case letters, digits and underscores.
 
     >>> file_stem("Pets / grounding: Per class")
     'pets_grounding_per_class'

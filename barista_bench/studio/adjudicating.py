@@ -1,8 +1,8 @@
-"""Two annotators and a lead: how far both agree, where they differ, and what the lead may take from either.
+"""Compare two annotators for a lead: their agreement, their differences, and the masks that the lead may take over.
 
-With two projects to compare, the annotators are these, and the project opened first is the lead's; with one, its
-annotator and the lead are compared. Nothing is taken over by itself: masks and statements of others are offered as
-proposals are.
+With two projects to compare, these are the annotators, and the project opened first is the lead's. With one, its
+annotator and the lead are compared. Nothing is taken over automatically: masks and statements of others are offered
+like proposals.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from barista_bench.studio.workspace import Json
 
 
 class OtherAnnotator(NamedTuple):
-    """One video as another annotator has it; `names` are the lead's ids by theirs."""
+    """One video in another annotator's project; `names` maps their ids to the lead's."""
 
     origin: str
     video: VideoFiles
     names: dict[str, str]
 
     def masks(self) -> Iterator[tuple[int, str, str, Rle]]:
-        """Frame, the lead's id, category and mask of all that is drawn."""
+        """Return frame, the lead's id, category and mask of all drawn masks."""
         identities = self.video.identities()
         for keyframe in self.video.accepted().keyframes:
             for name, rle in drawn_masks(identities.masks(keyframe)).items():
                 yield keyframe.frame, self.names[name], identities.categories[name], rle
 
     def layers(self) -> Layers:
-        """The layers of others under the lead's ids."""
+        """Return the others' layers under the lead's ids."""
         layers, replace = self.video.accepted_layers(), msgspec.structs.replace
         names = {name: self.names.get(name, name) for entry in layers.claims for name in entry.objects}
         return replace(
@@ -47,7 +47,7 @@ class OtherAnnotator(NamedTuple):
 
 
 def others_videos(lead: VideoFiles, compared: tuple[Project, ...]) -> dict[str, VideoFiles]:
-    """The lead's video as others have it, by whose it is; those who annotate another file of that name are left out."""
+    """Return the lead's video in the other projects, by annotator, without projects with another file of that name."""
     return {
         origin: project.video(lead.video_id)
         for origin, project in zip(project_labels(compared), compared, strict=True)
@@ -56,9 +56,9 @@ def others_videos(lead: VideoFiles, compared: tuple[Project, ...]) -> dict[str, 
 
 
 def other_annotators(lead: VideoFiles, videos: Mapping[str, VideoFiles]) -> list[OtherAnnotator]:
-    """Others with the lead's ids.
+    """Return the other annotators with the lead's ids.
 
-    An object keeps its id unless it is one that the lead, or an annotator named before, has under another id.
+    An object keeps its id unless the lead, or an annotator named before, has the same object under another id.
     """
     others: list[OtherAnnotator] = []
     taken_ids = set(lead.accepted().objects)
@@ -75,16 +75,16 @@ def other_annotators(lead: VideoFiles, videos: Mapping[str, VideoFiles]) -> list
 
 
 def project_labels(projects: tuple[Project, ...]) -> list[str]:
-    """The names of projects' folders, with those above them where they are called the same."""
+    """Return the names of projects' folders, with parent folders if names are equal."""
     folders = [project.folder.resolve() for project in projects]
     is_told_apart = len({folder.name for folder in folders}) == len(folders)
     return [folder.name if is_told_apart else f"{folder.parent.name}/{folder.name}" for folder in folders]
 
 
 def annotator_agreement(projects: tuple[Project, ...], video_id: str) -> Json:
-    """The last two projects on one video: the figures, and shared keyframes by mean mask IoU, lowest first."""
+    """Compare the last two projects on one video: scores, and shared keyframes by mean mask IoU, lowest first."""
     if len(projects) < 2:
-        raise DataError("nobody to compare with. Remedy: name another annotator's project with --compare")
+        raise DataError("there is no project to compare with. Remedy: name another annotator's project with --compare")
     first, second = (project.video(video_id) for project in projects[-2:])
     keyframes = sorted(keyframe_ious(first, second).items(), key=lambda pair: (pair[1], pair[0]))
     return {

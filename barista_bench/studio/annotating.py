@@ -1,7 +1,7 @@
-"""Annotating and reviewing a video of a project: what stands, what is proposed, and what a person decides about it.
+"""Annotate and review a video of a project: accepted annotations, proposals, and a person's decisions about them.
 
-Decisions enter by `annotate.decisions.accept` alone. What is drawn and not yet accepted is a draft: decisions of the
-same format, kept whole in a file of the person's in the video's folder, so that a kill loses nothing.
+Decisions enter only through `annotate.decisions.accept`. Work that is not yet accepted is a draft: decisions in the
+same format, saved completely in the person's file in the video's folder, so that a killed process loses nothing.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ _DECISION_FILES = (records.AcceptedFile, records.SignedEdit, records.AcceptedLay
 
 
 class Draft(records.ProjectRecord, frozen=True, kw_only=True):
-    """Work that a person has not accepted yet, and the doubtful frames that they have looked at.
+    """Work that a person has not accepted yet, and the doubtful frames that they have seen.
 
-    Each `revision` follows the one before: a page that does not know the last one must not replace it, unless it wrote
-    that one itself and the reply was lost. 0 replaces any.
+    Revisions are consecutive: a page with an outdated `revision` must not replace the draft, unless it wrote the last
+    one itself and the reply was lost. 0 replaces any.
     """
 
     by: str = ""
@@ -61,7 +61,7 @@ class Draft(records.ProjectRecord, frozen=True, kw_only=True):
 
 
 class SeenDecisions(Decisions, frozen=True, kw_only=True):
-    """Decisions, and the `version` of the video that they were made on; null: they hold whatever was decided since."""
+    """Decisions, and the `version` of the video that they were made on; null: they are valid for any version."""
 
     seen: str | None = None
 
@@ -78,14 +78,14 @@ class AnnotatedVideo:
     offered_contacts: list[Json]
 
     def accepted_as(self, name: str, frame: int) -> str:
-        """The id under which a mask of an object of the tracks is accepted on a frame."""
+        """Return the id under which a mask of an object of the tracks is accepted on a frame."""
         on_frame = self.keyframes[frame].masks if frame in self.keyframes else {}
         candidates = (*on_frame, name, *sorted(self.identities.categories))
         return next((accepted_id for accepted_id in candidates if self.identities.of(accepted_id, frame) == name), name)
 
 
 class Annotating(View):
-    """The project that was opened first, which has one writer: a decision waits until the stages under way are made."""
+    """The project that was opened first. It has one writer: a decision waits until the stages in progress are made."""
 
     def __init__(self, workspace: Workspace, project: Project) -> None:
         self._workspace, self._project, self.folder = workspace, project, project.folder
@@ -106,11 +106,11 @@ class Annotating(View):
         }
 
     def _video(self, video_id: str) -> VideoFiles:
-        """The video as project.json has it now, which people may edit meanwhile. Raises DataError."""
+        """Return the current entry of a video in project.json, which people may edit meanwhile. Raises DataError."""
         return open_project(self._project.folder).video(video_id)
 
     def _video_state(self, video: VideoFiles) -> Json:
-        """All of a video but its masks: decisions, stages, what to do next, and the person's draft."""
+        """Return a video's decisions, stages, next steps and the person's draft, without masks."""
         video.check_video()
         annotated, missing = self._read(video), missing_masks(video)
         with self._drafts:
@@ -146,9 +146,9 @@ class Annotating(View):
         }
 
     def _frame(self, video: VideoFiles, number: int) -> Json:
-        """A frame's masks: those accepted, those of the tracks, and those offered.
+        """Return a frame's masks: accepted, from the tracks, and offered.
 
-        `object` is the id of the tracks, `accepted_as` the one under which a decision names it.
+        `object` is the id of the tracks, `accepted_as` the id in decisions.
         """
         if number >= video.source.frames:
             remedy = f"it has {video.source.frames}, counted from 0"
@@ -181,7 +181,10 @@ class Annotating(View):
             return annotated
 
     def _accept(self, body: bytes) -> Json:
-        """Decisions of the person who started the studio, whoever the body names; starts what follows from them."""
+        """Accept decisions by the person who started the studio, and start the stages that follow.
+
+        The name in the body is ignored.
+        """
         decisions = decode_record(body, SeenDecisions, "decisions")
         video = self._video(decisions.video)
         video.check_video()
@@ -200,7 +203,7 @@ class Annotating(View):
         return {}
 
     def _start_stages(self, video: VideoFiles) -> None:
-        """Make all stages that have what they need, unless that is about to happen."""
+        """Make all stages whose inputs exist, unless this is already scheduled."""
         with self._lock:
             work = self._runs.get(video.video_id)
             if work is None or work.state not in ("waiting", "running"):
@@ -231,7 +234,7 @@ class Annotating(View):
         return {}
 
     def _stored_draft(self, video: VideoFiles) -> tuple[Draft | None, str]:
-        """The person's draft; one that cannot be read is set aside, and why is said."""
+        """Return the person's draft; an unreadable draft is moved aside, and the reason returned."""
         path = self._draft_file(video)
         if not path.is_file():
             return None, ""
@@ -247,12 +250,12 @@ class Annotating(View):
 
 
 def draft_name(person: str) -> str:
-    """The file of a person's draft in a video's folder."""
+    """Return the name of a person's draft in a video's folder."""
     return f"draft-{digest(person)[:16]}.json"
 
 
 def _version(video: VideoFiles) -> str:
-    """A stamp that changes with each decision: of the files that decisions change, and of signed contacts."""
+    """Return a stamp of the files that decisions change and of signed contacts; it changes with each decision."""
     kinds = (*_DECISION_FILES, records.SignalFile) if _is_signed(video) else _DECISION_FILES
     return digest([file_stamp(video.file(kind)) for kind in kinds])
 
@@ -303,7 +306,7 @@ def _suggestion(name: str | None, category: str, origin: str, rle: Rle) -> Json:
 
 
 def _contacts(video: VideoFiles) -> list[FrameRange]:
-    """Ranges in which the confidence, unfiltered, reaches the project's threshold."""
+    """Return ranges where the unfiltered confidence reaches the project's threshold."""
     if not video.has(records.SignalFile):
         return []
     confidence = np.array(video.read(records.SignalFile).confidence, dtype=np.float64)  # null becomes NaN
@@ -311,7 +314,7 @@ def _contacts(video: VideoFiles) -> list[FrameRange]:
 
 
 def _about_known_objects(layers: Layers, identities: Identities) -> Layers:
-    """Statements about objects that the project has."""
+    """Return statements about objects that the project has."""
     object_ids = identities.categories.keys()
     return msgspec.structs.replace(
         layers,

@@ -1,8 +1,8 @@
-"""From a video to a score: the commands that the page may run, which of their options it offers, and what these may be.
+"""The commands that the page may run, from a video to a score: their options, and the values that these may have.
 
 The list is fixed. A value becomes one argument of an argument list, never part of a shell's line, and never an option:
-none may begin with a dash. Paths stay in the folder that the studio works in; only `videos` of a new project, which is
-read and not written, may be any folder of this machine.
+values may not begin with a dash. Paths are in the folder that the studio works in. Only `videos` of a new project,
+which is read and not written, may be any folder of this machine.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ class CommandField:
     """An option that the page offers, by the name of its parameter.
 
     Args:
-        kind: a path of what is there, `new` of what is made, `anywhere` a folder of this machine.
+        kind: an existing path, `new` for a path to create, `anywhere` for a folder of this machine.
         suggested: kinds of folders to choose from.
         choices: values to choose from; `open`: others may be given, too.
-        value: what is filled in.
+        value: the initial value.
     """
 
     name: str
@@ -51,7 +51,7 @@ class CommandField:
 
 @dataclass(frozen=True, slots=True)
 class CommandStep:
-    """A command. `makes` is the field whose path can be opened in the studio afterwards; `words`: if not the id."""
+    """A command. `makes` is the field whose path can be opened in the studio afterwards; `words` replaces the id."""
 
     id: str
     title: str
@@ -61,7 +61,7 @@ class CommandStep:
 
     @property
     def command(self) -> tuple[str, ...]:
-        """The words that name it on the command line."""
+        """The words of the command on the command line."""
         return self.words or (self.id,)
 
 
@@ -165,7 +165,7 @@ STEPS = (
 
 @dataclass(frozen=True, slots=True)
 class CommandCall:
-    """Arguments of the command line, and what can be opened once it is done."""
+    """Arguments of the command line, and the path that can be opened afterwards."""
 
     step: CommandStep
     arguments: tuple[str, ...]
@@ -173,7 +173,7 @@ class CommandCall:
 
     @property
     def line(self) -> str:
-        """The command as one types it."""
+        """The command as typed in a shell."""
         return shlex.join((PROGRAM, *self.arguments))
 
 
@@ -181,8 +181,8 @@ class StudioCommands:
     """The commands over a folder.
 
     Args:
-        program: the command line's own group of commands, whose options and help texts the page shows.
-        folder: where commands run, and whose paths they may be given.
+        program: the command group of the command line, with the options and help texts that the page shows.
+        folder: the folder where commands run, and that their paths must be in.
     """
 
     def __init__(self, program: Any, folder: Path) -> None:  # noqa: ANN401  (a class of typer's that it does not export)
@@ -190,7 +190,7 @@ class StudioCommands:
         self._parameters = {step.id: _parameters(program, step) for step in STEPS}
 
     def forms(self) -> list[Json]:
-        """Steps as forms."""
+        """Return the steps as forms."""
         return [{"id": step.id, "title": step.title, "fields": list(self._fields(step))} for step in STEPS]
 
     def _fields(self, step: CommandStep) -> Iterator[Json]:
@@ -204,13 +204,13 @@ class StudioCommands:
             }
 
     def call(self, step_id: str, values: Mapping[str, str]) -> CommandCall:
-        """The command that a filled-in form means.
+        """Return the command of a completed form.
 
-        Raises DataError where there is no such step or field, or a value may not be given.
+        Raises DataError for an unknown step or field, or a value that is not allowed.
         """
         step = next((step for step in STEPS if step.id == step_id), None)
         if step is None:
-            raise DataError(f"{step_id[:40]!r}: no command that the page may run. Remedy: load the page again")
+            raise DataError(f"{step_id[:40]!r}: the page may not run this command. Remedy: load the page again")
         unknown = values.keys() - {field.name for field in step.fields}
         if unknown:
             raise DataError(f"{min(unknown)[:40]!r}: no option that the page offers. Remedy: load the page again")
@@ -233,14 +233,14 @@ class StudioCommands:
         return CommandCall(step, (*step.command, *positional, *options), values.get(step.makes, "").strip())
 
     def _check_value(self, field: CommandField, value: str) -> None:
-        """Raise DataError for a value that may not be given."""
+        """Raise DataError for a value that is not allowed."""
         name = field.name.replace("_", " ")
         if len(value) > _LONGEST or any(unicodedata.category(character)[0] == "C" for character in value):
-            raise DataError(f"{name}: is too long, or holds what cannot be seen. Remedy: type it anew")
+            raise DataError(f"{name}: is too long, or contains invisible characters. Remedy: type it again")
         if value.startswith("-"):
             raise DataError(f"{name}: {value!r} begins with a dash. Remedy: give another name")
         if field.kind == "number" and not _NUMBER.fullmatch(value):
-            raise DataError(f"{name}: {value!r} is no number. Remedy: give one from 0")
+            raise DataError(f"{name}: {value!r} is not a number. Remedy: give one from 0")
         if field.kind == "text":
             if field.choices and not field.open and value not in field.choices:
                 raise DataError(f"{name}: {value!r} is none of {', '.join(field.choices)}. Remedy: choose one")
@@ -258,13 +258,13 @@ class StudioCommands:
 
 
 def refuse_tilde(path: str) -> None:
-    """Raise DataError for a path that only a shell understands: here it would be a folder that is called `~`."""
+    """Raise DataError for a path with a tilde: without a shell it would be a folder named `~`."""
     if path.startswith("~"):
-        raise DataError(f"{path[:80]!r}: only a shell knows whose folder ~ is. Remedy: write the path out")
+        raise DataError(f"{path[:80]!r}: only a shell can expand ~. Remedy: write the path out")
 
 
 def path_below(folder: Path, *parts: str) -> Path:
-    """A path in the studio's folder that the page names. Raises DataError for one that leads out of it."""
+    """Resolve a path in the studio's folder. Raises DataError if it leads out of the folder."""
     refuse_tilde(parts[0])
     return confined(folder, *parts)
 

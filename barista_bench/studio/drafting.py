@@ -1,5 +1,7 @@
-"""A domain file in the page: what is proposed from the words of the open graphs, line by line with counts and pictures,
-to be finished by a person; and which annotations would let `generate` ask most."""
+"""The page for a domain file: lines proposed from the words of the open graphs, for a person to complete.
+
+Lines have counts and pictures. Another page lists the annotations that would let `generate` ask most.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ _NOTE = "  # "
 
 
 def _boxes(graph: VideoGraph, place: WordPlace) -> list[tuple[float, ...]]:
-    """Boxes of the objects of a place, (x, y, width, height) as fractions of the frame."""
+    """Return boxes of the objects of a place, (x, y, width, height) as fractions of the frame."""
     boxes, size = graph.boxes(place.frame), (graph.video.width, graph.video.height) * 2
     known = [boxes[item] for item in place.objects if item in boxes]
     return [tuple(round(side / whole, 4) for side, whole in zip(box, size, strict=True)) for box in known]
@@ -39,7 +41,7 @@ class FinishedDraft(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Drafting(View):
-    """The domain file of the open release: the one that was kept, or else what its words propose."""
+    """The domain file of the open release: the saved file, or else the lines proposed from its words."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -52,7 +54,7 @@ class Drafting(View):
         self.writes = {"/api/draft/keep": lambda body: self._keep_lines(sent_as(FinishedDraft, body))}
 
     def _state(self, query: Mapping[str, str]) -> Json:
-        """How far reading is, which the first call starts; and then the lines."""
+        """Return the progress of reading, which the first call starts; then the lines."""
         with self._lock:
             if self._work is None:
                 self._work = BackgroundWork(self._survey, threading.Lock())
@@ -70,7 +72,7 @@ class Drafting(View):
             self._boxes |= {place: _boxes(graph, place) for place in rows}
 
     def _lines(self) -> list[Json]:
-        """Each line's text, and where what it proposes was found."""
+        """Return each line's text, and the places where its words were found."""
         release = self._workspace.release
         proposed = draft_lines(self._words, release.root.resolve().name if release else "")
         if not self._path.is_file():
@@ -82,7 +84,7 @@ class Drafting(View):
         content = read_bounded(self._path, MAX_BYTES, remedy="delete it").decode(errors="replace")
         lines = []
         for text, between, note in (line.rpartition(_NOTE) for line in content.splitlines()):
-            if note in by_note:  # the line that a person has most likely changed into this one
+            if note in by_note:  # the original line that a person has most likely changed into this one
                 likeness = {line: SequenceMatcher(None, line.text, text).ratio() for line in by_note[note]}
                 lines.append(self._line(text, max(likeness, key=likeness.__getitem__).word))
             else:
@@ -99,7 +101,10 @@ class Drafting(View):
         }
 
     def _keep_lines(self, finished: FinishedDraft) -> Json:
-        """Write the file whole. Raises ConfigError for what is no domain file, and leaves the one before then."""
+        """Write the complete file.
+
+        Raises ConfigError, without changing the file, if the lines are not a valid domain file.
+        """
         content = "".join(f"{line}\n" for line in finished.lines).encode()
         parse_domain(content, DOMAIN_FILE)
         self._path.parent.mkdir(parents=True, exist_ok=True)
@@ -107,11 +112,14 @@ class Drafting(View):
         return {"path": str(self._path)}
 
     def _missing_annotations(self, query: Mapping[str, str]) -> Json:
-        """What a video lacks, as `generate` wrote it beside the open review files, the most useful first."""
+        """Return a video's missing annotations, the most useful first.
+
+        They come from `generate`'s file beside the open review files.
+        """
         folders = dict.fromkeys(path.parent for path in self._workspace.reviews)
         if not folders:
             return {"is_known": False, "annotations": []}
-        from barista_bench.generate.generator import MISSING_FILE, read_missing  # brings all that makes questions
+        from barista_bench.generate.generator import MISSING_FILE, read_missing  # slow import
 
         missing_lists = [read_missing(folder) for folder in folders if (folder / MISSING_FILE).is_file()]
         rows = [row for missing in missing_lists for row in missing.annotations if row.video_id == query["video"]]

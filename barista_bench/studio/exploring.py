@@ -1,4 +1,4 @@
-"""Looking at scene graphs (the list of videos, a video's tables, one frame, search), and at the report of runs."""
+"""View scene graphs (the list of videos, a video's tables, one frame, search) and the report of runs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ FrameRange: TypeAlias = tuple[int, int]
 
 
 class Exploring(View):
-    """A release, and the examples that were made of it."""
+    """A release, and the examples made from it."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace, self._given = workspace, GivenAnswers(workspace)
@@ -45,13 +45,13 @@ class Exploring(View):
         }
 
     def _search(self, video_id: str, text: str) -> Json:
-        """What `search` finds, with the seconds at which its ranges begin and end, where there is a video."""
+        """Return the results of `search`, with the seconds of their ranges if the video file exists."""
         found = search(self._workspace.graph(video_id), text)
         frames = {frame for row in found["rows"] + found["nearest"] for span in row["ranges"] for frame in span}
         return {**found, "seconds": self._seconds_of(video_id, frames) if frames else {}}
 
     def _seconds_of(self, video_id: str, frames: Iterable[int]) -> dict[int, float]:
-        """The times of frames; of the frame behind the last one, that of the last."""
+        """Return the times of frames; for the frame after the last, the time of the last."""
         try:
             seconds = frame_seconds(self._workspace.video_path(GRAPH, video_id))
         except DataError:
@@ -59,14 +59,14 @@ class Exploring(View):
         return {frame: seconds[min(frame, len(seconds) - 1)] for frame in frames}
 
     def _questions_about(self, video_id: str, frame: int) -> Json:
-        """The questions of the open datasets about a frame, each with the answers of the open runs."""
+        """Return the questions of the open datasets about a frame, each with the answers of the open runs."""
         examples = trace(self._workspace.examples(), video_id, frame).here
         asked = [{**_asked(traced.example), "answers": self._given.to(traced.example)} for traced in examples]
         return {"asked": asked}
 
 
 def overview(workspace: Workspace) -> Json:
-    """The open folders, without reading a graph: 185 of them would take minutes."""
+    """Return the open folders without reading a graph: 185 graphs would take minutes."""
     release, project = workspace.release, workspace.project
     return {
         "person": workspace.person,
@@ -83,7 +83,7 @@ def overview(workspace: Workspace) -> Json:
 
 
 def display_names(categories: Mapping[str, str]) -> dict[str, str]:
-    """Object id to its category, numbered in the order given where there are several."""
+    """Map object ids to their categories, numbered in the given order if there are several."""
     counts = Counter(categories.values())
     numbers: Counter[str] = Counter()
     names = {}
@@ -94,10 +94,10 @@ def display_names(categories: Mapping[str, str]) -> dict[str, str]:
 
 
 def tables(graph: VideoGraph) -> Json:
-    """All of a video but its boxes and masks: objects with the ranges in which they have a box, and rows of ranges.
+    """Return a video's data except boxes and masks: objects with the ranges of their boxes, and rows of ranges.
 
-    A row is {layer, text, objects, ranges}, ranges half-open in frames; a relation's are those on which both its ends
-    have a box, as `VideoGraph.relations` has it.
+    A row is {layer, text, objects, ranges}, ranges half-open in frames. A relation's ranges are those where both
+    objects have a box, as in `VideoGraph.relations`.
     """
     names = display_names({item.id: item.category for item in graph.objects})
     return {
@@ -121,7 +121,7 @@ def _segment_rows(layer: str, segments: list[Segment]) -> Iterator[Json]:
 
 
 def _statement_rows(graph: VideoGraph, layer: str, table: Ranges, names: Mapping[str, str]) -> Iterator[Json]:
-    """One row for each statement, with all ranges of all records that make it."""
+    """Return one row for each statement, with all ranges of all its records."""
     rows: dict[tuple[int, int, int], list[FrameRange]] = {}
     for position in range(len(table.start)):
         frames = graph.frames_with_boxes(table, position) if layer == "relation" else None
@@ -143,10 +143,10 @@ def _statement_rows(graph: VideoGraph, layer: str, table: Ranges, names: Mapping
 
 
 def graph_on_frame(graph: VideoGraph, number: int) -> Json:
-    """The graph on one frame: boxed objects with their masks, and the statements that hold.
+    """Return the graph on one frame: objects with boxes and masks, and the statements that hold.
 
-    Boxes are [x, y, width, height] in pixels of the displayed frame, masks COCO run lengths; `problem` stands for a
-    mask that cannot be used.
+    Boxes are [x, y, width, height] in pixels of the displayed frame, masks COCO run lengths; `problem` replaces an
+    unusable mask.
     """
     if number >= graph.frame_count:
         raise DataError(f"{graph.video_id}: no frame {number}. Remedy: it has {graph.frame_count}, counted from 0")
@@ -170,14 +170,14 @@ def graph_on_frame(graph: VideoGraph, number: int) -> Json:
 
 
 def search(graph: VideoGraph, text: str) -> Json:
-    """The moments of a video at which something holds, as rows of `tables`, best first; `more` were left out.
+    """Return the moments of a video that match a text, as rows of `tables`, best first; `more` is the number left out.
 
-    Words are compared without their endings ("hold", "holds"). Rows have all words asked for, those with the words in
-    the order asked first: "left hand holds pitcher". Where none has all, `nearest` has those with most of the words.
+    Words are compared without their endings ("hold", "holds"). Rows contain all words, those with the words in the
+    given order first: "left hand holds pitcher". If no row contains all, `nearest` has those with most of the words.
     """
     words = content_words(text)
     if not words:
-        raise DataError("nothing to search for. Remedy: say what holds, such as: left hand holds pitcher")
+        raise DataError("nothing to search for. Remedy: type a statement, such as: left hand holds pitcher")
     scored = []
     for row in tables(graph)["rows"]:
         row_words = content_words(row["text"])
@@ -202,7 +202,7 @@ def _asked(example: Example) -> Json:
 
 
 class Inspecting(View):
-    """The report over all open runs, made when first asked for, and the examples that it names."""
+    """The report over all open runs, made when first requested, and the examples that it names."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -213,7 +213,7 @@ class Inspecting(View):
         self.reads = {"/api/report": self._report_state, "/api/example": self._example_frames}
 
     def _report_state(self, query: Mapping[str, str]) -> Json:
-        """How far the report is; the first call starts it."""
+        """Return the progress of the report; the first call starts it."""
         runs = self._workspace.runs
         if not runs:
             raise DataError("no run is open. Remedy: name run folders when starting the studio")
@@ -227,7 +227,7 @@ class Inspecting(View):
         self.page, _ = write_report(load_results(self._workspace.runs).runs, out, studio=True)
 
     def _example_frames(self, query: Mapping[str, str]) -> Json:
-        """Video and frames of an example. Raises DataError for an unknown one."""
+        """Return video and frames of an example. Raises DataError for an unknown example."""
         example_id = query["id"]
         for examples in self._workspace.examples().values():
             for example in examples:

@@ -1,10 +1,10 @@
 """Pictures of videos for the page: exact frames as JPEG, and copies that a browser can step through quickly.
 
-A browser finds a frame fast where keyframes are near. So a copy is made of each video that is looked at: H.264, a
-keyframe every 12 frames, none that refers to later ones, the times of the frames as they are (also where they are
-uneven). Of a video of more than 360 lines a small copy is made as well, which is decoded as fast as a slider is moved.
-They lie in the user's cache under the hash of the original, which is never touched. While they are made, and wherever
-the browser shows another frame than was asked for, the page takes single frames from here.
+A browser finds a frame fast if keyframes are near. Each viewed video therefore gets a copy: H.264, a keyframe every 12
+frames, no references to later frames, and the original times of the frames (also if they are uneven). A video of more
+than 360 lines also gets a small copy, which is decoded as fast as a slider is moved. Copies are in the user's cache
+under the hash of the original, which is never changed. While they are made, and whenever the browser shows another
+frame than requested, the page loads single frames from here.
 """
 
 from __future__ import annotations
@@ -58,14 +58,14 @@ _ABANDONED = 3600
 
 
 def jpeg(image: Image.Image) -> bytes:
-    """A picture for the page."""
+    """Encode a picture for the page."""
     target = io.BytesIO()
     image.save(target, "JPEG", quality=_JPEG_QUALITY)
     return target.getvalue()
 
 
 def cache_folder() -> Path:
-    """The folder of the copies."""
+    """Return the folder of the copies."""
     return user_cache("videos")
 
 
@@ -85,18 +85,18 @@ class Footage(View):
         }
 
     def still(self, kind: str, video: str, frame: int) -> bytes:
-        """A frame of the original as JPEG. Raises DataError."""
+        """Return a frame of the original as JPEG. Raises DataError."""
         (image,) = read_frames(self._workspace.video_path(kind, video), [frame])
         return jpeg(Image.fromarray(image))
 
     def proxy(self, kind: str, video: str, name: str = "proxy") -> Path | None:
-        """The file of the copy, or of the one named "small", where it is ready. Raises DataError."""
+        """Return the file of the copy, or of the copy named "small", if it is ready. Raises DataError."""
         files = self._files.get(stamp_of(self._workspace.video_path(kind, video)), ())
         file = dict(zip(("proxy", "small"), files, strict=False)).get(name)
         return file if file is not None and _is_plain(file) else None
 
     def samples(self, kind: str, video: str, name: str) -> Json:
-        """The place of each frame in a copy, for a browser that decodes it. Raises DataError where there is no copy."""
+        """Return the place of each frame in a copy, for a browser that decodes it. Raises DataError without a copy."""
         file = self.proxy(kind, video, name)
         if file is None:
             raise DataError(f"{video}: its copy is not ready. Remedy: load the page again")
@@ -114,14 +114,14 @@ class Footage(View):
         }
 
     def version(self, kind: str, video: str) -> str:
-        """A stamp that changes when another file takes the video's place. Raises DataError."""
+        """Return a stamp that changes when the video's file is replaced. Raises DataError."""
         return _version(stamp_of(self._workspace.video_path(kind, video)))
 
     def state(self, kind: str, video: str) -> Json:
-        """Size in pixels, the time of each frame in seconds, and how far the copy is; the first call starts it.
+        """Return size in pixels, time of each frame in seconds, and progress of the copy; the first call starts it.
 
         Raises:
-            DataError: there is no such video, or it cannot be read.
+            DataError: the video does not exist, or cannot be read.
         """
         path = self._workspace.video_path(kind, video)
         stamp, facts = stamp_of(path), video_facts(path)
@@ -146,10 +146,10 @@ class Footage(View):
 
 
 def cached_copy(path: Path, cache: Path, report_fraction: Callable[[float], object]) -> Path:
-    """The copy of a video, made where the cache lacks it; a small one, if there is to be one, lies beside it.
+    """Return the copy of a video, made if the cache lacks it; a small copy, if needed, is beside it.
 
     Args:
-        report_fraction: is told the fraction of the frames that are encoded.
+        report_fraction: called with the fraction of encoded frames.
 
     Raises:
         VideoError: the video cannot be read or encoded.
@@ -175,14 +175,14 @@ def _has_small(path: Path) -> bool:
 
 
 def _small(file: Path) -> Path:
-    """The small copy beside a copy."""
+    """Return the path of the small copy beside a copy."""
     return file.with_name(f"{file.stem}-small.mp4")
 
 
 def _encode(frames: FrameReader, targets: Sequence[Path], report_fraction: Callable[[float], object]) -> None:
-    """The copy, and the small one if a second target is given."""
+    """Encode the copy, and the small copy if a second target is given."""
     ticks = np.round(_times(frames.seconds, frames.fps) * _TICKS).astype(np.int64)
-    ticks = np.maximum.accumulate(ticks - np.arange(len(ticks))) + np.arange(len(ticks))  # each later than the last
+    ticks = np.maximum.accumulate(ticks - np.arange(len(ticks))) + np.arange(len(ticks))  # strictly increasing
     try:
         with ExitStack() as stack:
             bounds = ((_MAX_HEIGHT, _CRF), (_SMALL_HEIGHT, _SMALL_CRF))
@@ -219,24 +219,24 @@ def _stream(container: OutputContainer, frames: FrameReader, max_height: int, cr
 
 
 def frame_seconds(path: Path) -> list[float]:
-    """The time of each frame of a video, in seconds. Raises DataError where it cannot be read."""
+    """Return the time of each frame of a video in seconds. Raises DataError if it cannot be read."""
     facts = video_facts(path)
     return [round(second, 6) for second in _times(facts.seconds, facts.fps).tolist()]
 
 
 def _times(seconds: NDArray[np.float64], fps: float) -> NDArray[np.float64]:
-    """Times of the frames in seconds; even ones, 30 a second, where a video knows none."""
+    """Return times of the frames in seconds; evenly spaced, 30 a second, if the video has none."""
     return seconds if not np.isnan(seconds).any() else np.arange(len(seconds)) / (fps or 30)
 
 
 def _even_size(width: int, height: int, max_height: int) -> tuple[int, int]:
-    """The size of a copy at most `max_height` high, even as yuv420p needs it."""
+    """Return the size of a copy at most `max_height` high; even numbers, as yuv420p requires."""
     scale = min(1, max_height / height)
     return max(2, round(width * scale / 2) * 2), max(2, round(height * scale / 2) * 2)
 
 
 def _is_plain(file: Path) -> bool:
-    """Whether a file, and no link, is there."""
+    """Whether a path is a regular file, not a link."""
     return file.is_file() and not file.is_symlink()
 
 
@@ -245,7 +245,7 @@ def _version(stamp: Stamp) -> str:
 
 
 def _remove_leftovers(cache: Path) -> None:
-    """Remove what killed processes left. By time, not process: machines may share the cache."""
+    """Remove files of killed processes, by age rather than by process, since machines may share the cache."""
     for path in cache.glob(".*.partial"):
         with suppress(FileNotFoundError):  # finished at this moment
             if time.time() - path.lstat().st_mtime > _ABANDONED:
@@ -253,7 +253,7 @@ def _remove_leftovers(cache: Path) -> None:
 
 
 def _shrink(cache: Path, keep: Sequence[Path]) -> None:
-    """Remove the copies that were looked at longest ago, until all of them fit."""
+    """Remove the least recently viewed copies until all of them fit."""
     files = sorted((path for path in cache.glob("*.mp4") if path not in keep), key=lambda path: path.stat().st_mtime)
     total = sum(path.stat().st_size for path in (*keep, *files))
     for path in files:

@@ -1,4 +1,4 @@
-"""What the open runs answered to an example, to be shown beside its reference."""
+"""The answers of the open runs to an example, to be shown beside its reference."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ _Answers = Mapping[str, Sequence[SampleRecord]]
 
 
 class GivenAnswers:
-    """The answers of the open runs. A log is read when one of its examples is shown, and again once it has changed.
+    """The answers of the open runs. A log is read when one of its examples is shown, and again if it has changed.
 
-    A run that cannot be read is named in the log, and has no answers.
+    An unreadable run is named in the log, and has no answers.
     """
 
     def __init__(self, workspace: Workspace) -> None:
@@ -43,7 +43,7 @@ class GivenAnswers:
         self._held: LRUCache[tuple[Path, tuple[FileStamp, ...]], _Answers] = LRUCache(_MOST_RUNS)
 
     def to(self, example: Example) -> list[Json]:
-        """The first answer of each run to an example; `repetitions`: how many it gave."""
+        """Return the first answer of each run to an example; `repetitions` is its number of answers."""
         shown = []
         with self._lock:
             for (folder, run), label in zip(self._runs, self._labels, strict=True):
@@ -81,7 +81,7 @@ def _labels(runs: Sequence[tuple[Path, RunDescription]]) -> list[str]:
 
 
 def _shown(run: RunDescription, example: Example, record: SampleRecord) -> Json:
-    """An answer as it stands, and what of it is right, wrong and missing, if the task can say so."""
+    """Return an answer as written, and its right, wrong and missing parts if the task can determine them."""
     text, rows, is_json = record.text or record.error or "", list[tuple[str, str]](), False
     try:
         task = run_task(run, {})

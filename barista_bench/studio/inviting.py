@@ -1,4 +1,4 @@
-"""Who is asked what in a study: practice, questions that count, some of them twice, and checks of attention."""
+"""Assign questions to the people of a study: practice, questions that count, some of them twice, attention checks."""
 
 from __future__ import annotations
 
@@ -46,21 +46,21 @@ _TOKEN_BYTES = 32
 
 
 def invite(folder: Path, study: Study, names: Sequence[str]) -> dict[str, str]:
-    """Invite people to a study, which is made or goes on; name to link.
+    """Invite people to a new or existing study; return name to link.
 
-    Who is invited again goes on with a new link, and the old one ends.
+    A person who is invited again continues with a new link, and the old link becomes invalid.
 
     Args:
         study: without participants.
 
     Raises:
-        ConfigError: a name is no folder's, the study there is another one, or there are too few examples.
+        ConfigError: a name cannot be a folder's, the existing study is different, or there are too few examples.
         DataError: a dataset or the study cannot be read.
     """
     for name in names:
         check_person(name, "--participants")
     if len({name.casefold() for name in names}) < len(names) or not names:
-        raise ConfigError("--participants: a name is missing, or stands there twice. Remedy: name each person once")
+        raise ConfigError("--participants: a name is missing or repeated. Remedy: name each person once")
     check_place(folder)
     folder.mkdir(parents=True, exist_ok=True)
     tokens = {name: secrets.token_urlsafe(_TOKEN_BYTES) for name in names}
@@ -72,7 +72,7 @@ def invite(folder: Path, study: Study, names: Sequence[str]) -> dict[str, str]:
         questions_of = {person.name: person.questions for person in earlier_study.participants}
         people = list(dict.fromkeys([*questions_of, *names]))
         if len({name.casefold() for name in people}) < len(people) or len(people) > MOST_PEOPLE:
-            raise ConfigError(f"{folder}: has names that differ in case alone, or more than {MOST_PEOPLE} people")
+            raise ConfigError(f"{folder}: has names that differ only in case, or more than {MOST_PEOPLE} people")
         if any(name not in questions_of for name in names):
             planned = _planned_questions(folder, study, people)
             questions_of = {name: questions_of.get(name, planned[name]) for name in people}
@@ -86,7 +86,7 @@ def invite(folder: Path, study: Study, names: Sequence[str]) -> dict[str, str]:
 
 
 def study_tasks(study: Study, folder: Path) -> list[tuple[RunConfig, OpenedTask]]:
-    """The tasks that a study asks, with the settings of a run of each; whose run it is, is for the caller to say.
+    """Return the tasks of a study, with the settings of a run of each; the caller supplies the person.
 
     Raises:
         ConfigError: a task is in none of the datasets or in two, or asks in several steps.
@@ -114,7 +114,7 @@ def study_tasks(study: Study, folder: Path) -> list[tuple[RunConfig, OpenedTask]
 
 
 def _planned_questions(folder: Path, study: Study, people: Sequence[str]) -> dict[str, tuple[StudyQuestion, ...]]:
-    """Each person's questions: task by task in an order of their own, practice first."""
+    """Return each person's questions: task by task, practice first, in the person's individual order."""
     planned: dict[str, dict[str, list[StudyQuestion]]] = {person: {} for person in people}
     for _, opened in study_tasks(study, folder):
         task, examples = opened.task, opened.examples.examples
@@ -146,17 +146,17 @@ def _planned_questions(folder: Path, study: Study, people: Sequence[str]) -> dic
 
 
 def _split_practice(task: Task, examples: Sequence[Example]) -> tuple[list[Example], list[Example]]:
-    """Examples whose answers are shown, and those that may count.
+    """Return examples for practice, whose answers are shown, and examples that may count.
 
-    What is practised comes from one resampling unit (mostly a video), the smallest, and nothing that counts does: an
-    answer that was shown would tell those of its neighbours.
+    Practice comes from one resampling unit (mostly a video), the smallest. No example of this unit counts, since a
+    shown answer would reveal those of related examples.
     """
     units: dict[str, list[Example]] = {}
     for example in examples:
         if task.has_answer(example):
             units.setdefault(unit_of(task, example), []).append(example)
     if not units:
-        raise ConfigError(f"{task.name}: no reference is known here. Remedy: leave the task out")
+        raise ConfigError(f"{task.name}: the references are hidden. Remedy: leave the task out")
     large_enough = [unit for unit, members in units.items() if len(members) >= PRACTICE] or list(units)
     practice_unit = min(large_enough, key=lambda unit: (len(units[unit]), content_seed("practice", unit)))
     practice = [units[practice_unit][at] for at in draw(task, units[practice_unit], PRACTICE)[:PRACTICE]]
@@ -169,14 +169,17 @@ def _split_practice(task: Task, examples: Sequence[Example]) -> tuple[list[Examp
 
 
 def _next_positions(units: Iterator[list[int]], number: int) -> Iterator[int]:
-    """Positions of the next units, `number` at least, or all that are left."""
+    """Return positions of the next units with at least `number` positions, or all remaining."""
     while number > 0 and (unit := next(units, None)) is not None:
         number -= len(unit)
         yield from unit
 
 
 def _with_checks(task: Task, items: Sequence[Example], order: random.Random) -> list[StudyQuestion]:
-    """Questions that count in a random order; of the first half some come again, half of all later, or at the end."""
+    """Return counting questions in random order, with repeats.
+
+    Some of the first half are repeated later, after half of all or at the end.
+    """
     shuffled = order.sample(items, len(items))
     checks, half = math.ceil(len(items) / ITEMS_A_CHECK), math.ceil(len(items) / 2)
     placed_questions = [(float(at), _study_question("item", task, example)) for at, example in enumerate(shuffled)]

@@ -1,6 +1,6 @@
-"""Commands that the page has started: child processes with their state and the end of what they print.
+"""Commands started by the page: child processes with their state and the end of their output.
 
-Each has a process group of its own, which ends with the studio: first it is asked to, then it is killed.
+Each has a separate process group, which ends with the studio: it is first asked to end, then killed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _READ = 2**14
 
 @dataclass
 class StudioJob:
-    """A command that was started. `makes` can be opened once it is done."""
+    """A started command. `makes` can be opened once it is finished."""
 
     number: int
     title: str
@@ -49,7 +49,7 @@ class StudioJob:
     reader: threading.Thread | None = None
 
     def read(self) -> None:
-        """Take in what the process prints, until it has ended."""
+        """Read the process's output until it ends."""
         assert self.process.stdout is not None
         with self.process.stdout as pipe:
             while part := os.read(pipe.fileno(), _READ):
@@ -60,9 +60,9 @@ class StudioJob:
         self.state = "done" if code == 0 else "cancelled" if self.is_cancelled else "failed"
 
     def row(self) -> Json:
-        """The job as a row of the table."""
+        """Return the job as a row of the table."""
         lines = bytes(self._output).decode(errors="replace").split("\n")
-        text = "\n".join(line.rstrip("\r").rsplit("\r")[-1] for line in lines)  # a progress bar is written over itself
+        text = "\n".join(line.rstrip("\r").rsplit("\r")[-1] for line in lines)  # a progress bar overwrites itself
         return {
             "number": self.number,
             "title": self.title,
@@ -80,7 +80,7 @@ class Jobs:
 
     Args:
         folder: where they run.
-        program: what takes the arguments.
+        program: the program that receives the arguments.
     """
 
     def __init__(self, folder: Path, program: Sequence[str] = PROGRAM) -> None:
@@ -91,7 +91,7 @@ class Jobs:
         self._has_ended = False
 
     def start(self, title: str, line: str, arguments: Sequence[str], makes: str) -> StudioJob:
-        """Start the program with these arguments. Raises DataError where enough jobs are running."""
+        """Start the program with these arguments. Raises DataError if too many jobs are running."""
         with self._lock:
             if self._has_ended or sum(job.state == "running" for job in self._jobs) >= MOST_RUNNING:
                 remedy = "wait until one is done, or cancel one"
@@ -125,12 +125,12 @@ class Jobs:
         threading.Thread(target=_kill_after, args=(job, GRACE), daemon=True).start()
 
     def rows(self) -> list[Json]:
-        """The jobs as rows of the table, the last one first."""
+        """Return the jobs as rows of the table, the last one first."""
         with self._lock:
             return [job.row() for job in reversed(self._jobs)]
 
     def end(self) -> None:
-        """End all jobs, and start no other."""
+        """End all jobs, and start no others."""
         with self._lock:
             self._has_ended = True
             running = [job for job in self._jobs if job.state == "running"]
@@ -148,10 +148,10 @@ def _ask_to_end(job: StudioJob) -> None:
 
 
 def _kill_after(job: StudioJob, seconds: float) -> None:
-    """Kill what is left of the group: a child may live on after the command itself has ended."""
+    """Kill the remaining processes of the group: a child may continue after the command itself has ended."""
     assert job.reader is not None
     job.reader.join(seconds)
-    if job.reader.is_alive():  # whatever prints into its pipe
+    if job.reader.is_alive():  # any process that writes to its pipe
         _signal(job, signal.SIGKILL)
         job.reader.join(GRACE)
 

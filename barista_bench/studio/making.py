@@ -1,4 +1,4 @@
-"""From a video to a score without a terminal: the page's commands, their jobs, videos that are dropped on it."""
+"""From a video to a score without a terminal: the page's commands, their jobs, and videos dropped on the page."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _CHECK_EVERY = 2**26
 
 
 class StartedCommand(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A form that was filled in: texts by the names of its fields."""
+    """A completed form: texts by the names of its fields."""
 
     step: str
     values: dict[str, str]
@@ -44,7 +44,7 @@ class OpenedFolder(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Making(View):
-    """The commands over the studio's folder; it stays the same while other folders are opened.
+    """The commands over the studio's folder; they do not change when other folders are opened.
 
     Args:
         reopen: opens one more folder in the studio.
@@ -69,7 +69,7 @@ class Making(View):
         return {"folder": str(folder), "steps": self._commands.forms(), "found": openable}
 
     def _preview(self, query: Mapping[str, str]) -> Json:
-        """The command's line for what is filled in so far, or what is wrong with it."""
+        """Return the command line for the values so far, or their error."""
         values = {name: value for name, value in query.items() if name != "step"}
         try:
             return {"line": self._commands.call(query["step"], values).line, "problem": ""}
@@ -94,9 +94,9 @@ class Making(View):
         return {}
 
     async def take_video(self, query: Mapping[str, str], parts: AsyncIterator[bytes]) -> Json:
-        """Write a video that the page sends into the folder, part by part; nothing stays of one that cannot be read.
+        """Write an uploaded video into the folder, part by part; an unreadable video is removed.
 
-        Raises DataError where its name or size may not be, such a file is there already, or it is no video.
+        Raises DataError if its name or size is not allowed, the file already exists, or it is not a video.
         """
         target = self._target_path(query["folder"], query["name"])
         await to_thread.run_sync(lambda: target.parent.mkdir(parents=True, exist_ok=True))
@@ -116,12 +116,12 @@ class Making(View):
             raise DataError(f"{folder[:80]!r}: begins with a dash. Remedy: give another name")
         target = path_below(self._commands.folder, folder, name)
         if target.exists():
-            raise DataError(f"{folder}/{name}: is there already. Remedy: rename the file, or take another folder")
+            raise DataError(f"{folder}/{name}: already exists. Remedy: rename the file, or take another folder")
         return target
 
 
 async def _write_parts(file: BinaryIO, parts: AsyncIterator[bytes], target: Path) -> None:
-    """Raises DataError for a video that is too large, or that would fill the disk."""
+    """Write the parts. Raises DataError if the video is too large, or would fill the disk."""
     size = checked = 0
     async for part in parts:
         size += len(part)
@@ -130,12 +130,12 @@ async def _write_parts(file: BinaryIO, parts: AsyncIterator[bytes], target: Path
         if size >= checked:
             checked = size + _CHECK_EVERY
             if shutil.disk_usage(target.parent).free < _LEFT_FREE:
-                raise DataError(f"{target.name}: the disk is nearly full. Remedy: free some space")
+                raise DataError(f"{target.name}: the disk is nearly full. Remedy: free some disk space")
         await to_thread.run_sync(file.write, part)
 
 
 def _check_video(partial: Path, target: Path) -> None:
-    """Raise DataError for what a project would not take as a video."""
+    """Raise DataError for a file that a project would not accept as a video."""
     if partial.stat().st_size == 0:
         raise DataError(f"{target.name}: the file is empty. Remedy: drop it again")
     try:

@@ -1,7 +1,7 @@
-"""A study as each of its participants sees it: the next question, and nothing of anybody else.
+"""A study as each of its participants sees it: the next question, and no data of other people.
 
-An answer is on disk in the person's log before it enters the run that counts: what a kill loses in between is entered
-when the study is served again.
+An answer is saved in the person's log before it enters the run that counts. If the process is killed in between, the
+answer is entered when the study is served again.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ HOW_ASKED = "part of a study, after practice with answers shown"
 
 
 class RefusedAnswer(DataError):
-    """Its text holds nothing but what the participant sent: it may be shown to them."""
+    """An error for a participant. Its text contains only data sent by them, so it may be shown to them."""
 
 
 class SentAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """An answer from a participant's page; `answer` as in `PersonAnswer`, null where it is skipped."""
+    """An answer from a participant's page; `answer` as in `PersonAnswer`, null if skipped."""
 
     question: str
     answer: Any
@@ -69,9 +69,9 @@ StudyTasks: TypeAlias = Mapping[tuple[str, str], tuple[AskedTask, Mapping[str, i
 
 
 class ParticipantSession:
-    """One participant's way through their questions. Methods may be called from several threads.
+    """One participant's progress through their questions. Methods may be called from several threads.
 
-    Raises ConfigError or DataError where a run folder is another run's, or a log cannot be read.
+    Raises ConfigError or DataError if a run folder belongs to another run, or a log cannot be read.
     """
 
     def __init__(self, folder: Path, participant: Participant, tasks: StudyTasks) -> None:
@@ -90,7 +90,7 @@ class ParticipantSession:
                 self._enter(position, answer)
 
     def _drawn_question(self, folder: Path, tasks: StudyTasks, question: StudyQuestion) -> DrawnQuestion | None:
-        """The question as the person is asked it; None for an attention check, which is of no example."""
+        """Return the question as the person is asked it; None for an attention check, which has no example."""
         if question.kind == "attention":
             return None
         task, positions = tasks[question.benchmark, question.task]
@@ -110,7 +110,7 @@ class ParticipantSession:
             self._runs.log(question, answer.text, answer.seconds)
 
     def state(self) -> Json:
-        """The next question with what goes before it, and how far the person is."""
+        """Return the next question with its introduction, and the person's progress."""
         with self._lock:
             return self._state()
 
@@ -126,7 +126,7 @@ class ParticipantSession:
         return {**state, **self._question_fields(position), "block": self._task_progress(position)}
 
     def _next_position(self) -> int | None:
-        """The position of the first open question that can be shown."""
+        """Return the position of the first open question that can be shown."""
         for position in range(len(self._questions)):
             if position not in self._log.answers and position not in self._unreadable:
                 try:
@@ -149,11 +149,11 @@ class ParticipantSession:
         return self._shown_question[1]
 
     def _token(self, position: int) -> str:
-        """The name of a question on the page, which says nothing of it."""
+        """Return the name of a question on the page, which reveals nothing about it."""
         return digest("study", self.participant.token_sha256, position)[:24]
 
     def _task_progress(self, position: int) -> Json:
-        """What the person is told of the task of a question, and how far they are in it."""
+        """Return the task's introduction for the person, and their progress in it."""
         current = self.participant.questions[position]
         members = [
             (at, question)
@@ -174,10 +174,10 @@ class ParticipantSession:
         }
 
     def answer(self, sent: SentAnswer) -> Json:
-        """Keep an answer to the question that is open; what comes next, and after practice the right answer.
+        """Save an answer to the open question; return the next question, and after practice the right answer.
 
-        One that was answered already stays as it was: the page may send it again where the network failed. Raises
-        RefusedAnswer where the question is not open, or the task cannot read the answer: nothing is kept.
+        A question that was already answered is not changed: the page may send an answer again after a network failure.
+        Raises RefusedAnswer if the question is not open, or the task cannot read the answer: nothing is saved.
         """
         with self._lock:
             position = self._next_position()
@@ -198,9 +198,9 @@ class ParticipantSession:
 
 
 class ParticipantSessions:
-    """The participants of a study by their tokens; who is invited, or invited again, meanwhile counts at once.
+    """The participants of a study by their tokens; new invitations take effect immediately.
 
-    Raises ConfigError or DataError where the study or its datasets cannot be opened.
+    Raises ConfigError or DataError if the study or its datasets cannot be opened.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -218,7 +218,7 @@ class ParticipantSessions:
         self._open: dict[str, ParticipantSession] = {}
 
     def name_of(self, token: str) -> str | None:
-        """The name of the participant with this token."""
+        """Return the name of the participant with this token."""
         if not token:
             return None
         with self._lock:
@@ -231,7 +231,7 @@ class ParticipantSessions:
             return participant.name if participant is not None else None
 
     def session_of(self, name: str) -> ParticipantSession:
-        """The session of a participant."""
+        """Return the session of a participant."""
         with self._lock:
             participant = next(person for person in self.study.participants if person.name == name)
             session = self._open.get(name)
@@ -241,12 +241,12 @@ class ParticipantSessions:
 
 
 def _logged_text(question: DrawnQuestion | None, sent: SentAnswer) -> str | None:
-    """An answer as it is logged; None where it is skipped. Raises RefusedAnswer."""
+    """Return an answer as it is logged; None if skipped. Raises RefusedAnswer."""
     if sent.skipped:
         return None
     if question is None:
         if sent.answer not in tuple(ATTENTION_CHOICES):
-            raise RefusedAnswer("this answer is none of the choices. Remedy: load the page again")
+            raise RefusedAnswer("this answer is not among the choices. Remedy: load the page again")
         return str(sent.answer)
     try:
         return answer_text(question.task, question.example, sent.answer)
@@ -262,9 +262,9 @@ def _attention_fields(planned: StudyQuestion) -> Json:
 
 
 def feedback(question: DrawnQuestion, text: str | None) -> Json:
-    """What is shown after practice: the right answer, and what of the given one is right.
+    """Return the feedback after practice: the right answer, and the right parts of the given answer.
 
-    Raises TaskError where the task raised.
+    Raises TaskError if the task raised.
     """
     task, example = question.task, question.example
     rows = verdicts(task, example, text, DEFAULT_BOX_FORMAT)

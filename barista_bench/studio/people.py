@@ -1,7 +1,7 @@
-"""A model's questions, put to a person, whose answers are logged as a model's.
+"""Ask a person a model's questions, and log the answers like a model's.
 
-`OUT/PERSON/BENCHMARK/TASK` is a run folder of the model `human:PERSON` over the whole set, so that whatever reads runs
-reads it. Only a draw of the set is asked: its coverage says of how much, and comparisons take what both have answered.
+`OUT/PERSON/BENCHMARK/TASK` is a run folder of the model `human:PERSON` over the complete set, so every command for runs
+can read it. Only a draw of the set is asked: its coverage shows the part, and comparisons use common examples.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ Number = Annotated[int, msgspec.Meta(ge=1, le=10_000)]
 
 
 class NextQuestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Asks for a question of a draw of `number` a task."""
+    """A request for a question of a draw of `number` per task."""
 
     number: Number
 
 
 class PersonAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """An answer: a label, JSON as the question's schema says, or text. `seconds` since the question was shown."""
+    """An answer: a label, JSON in the question's schema, or text. `seconds` since the question was shown."""
 
     number: Number
     question: str
@@ -64,7 +64,7 @@ class PersonAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, slots=True)
 class AskedTask:
-    """A task with what each of its examples asks."""
+    """A task with the question of each of its examples."""
 
     opened: OpenedTask
     inputs: Sequence[AskedInput]
@@ -73,7 +73,10 @@ class AskedTask:
 
 @dataclass(frozen=True, slots=True)
 class DrawnQuestion:
-    """One example of a draw, and the key of its sample. `token` names it on the page, and says nothing of it."""
+    """One example of a draw, and the key of its sample.
+
+    `token` names it on the page without revealing anything about it.
+    """
 
     asked_task: AskedTask
     position: int
@@ -98,7 +101,7 @@ class DrawnQuestion:
 
 
 class PersonRuns:
-    """The runs of one person, the model `human:PERSON`: one a task, in the folder that `AskedTask` names.
+    """The runs of one person, the model `human:PERSON`: one for each task, in the folder named in `AskedTask`.
 
     Args:
         how: how the person is asked, as part of the model's settings.
@@ -109,7 +112,7 @@ class PersonRuns:
         self._claimed: set[Path] = set()
 
     def questions(self, task: AskedTask, positions: Iterable[int]) -> Iterator[DrawnQuestion]:
-        """The examples at these positions of a task as questions."""
+        """Return the examples at these positions of a task as questions."""
         opened_task, examples = task.opened.task, task.opened.examples.examples
         key_of = sample_keys(asdict(self.identity), asdict(task.config.generation))
         for position in positions:
@@ -118,7 +121,7 @@ class PersonRuns:
             yield DrawnQuestion(task, position, token, key_of(example_id, task.inputs[position].fingerprint, 0))
 
     def log(self, question: DrawnQuestion, text: str | None, seconds: float) -> None:
-        """Add an answer to its run, unless there is one; None: the person gives none, which scores like a refusal."""
+        """Add an answer to its run, unless there is one; None: the person skipped it, which scores like a refusal."""
         task, opened, asked_input = question.asked_task, question.asked_task.opened, question.asked_input
         if question.digest in finished_samples(opened.folder):
             return
@@ -137,14 +140,17 @@ class PersonRuns:
         )
         alone = Shard()
         with locked_log(opened.folder, alone, alone.launch(opened.task.name)) as samples:
-            if opened.folder not in self._claimed:  # with its first answer: nothing reads a run without any
+            if opened.folder not in self._claimed:  # with the first answer: an empty run is unreadable
                 with claimed_run(opened, task.inputs, samples, self.identity, DEFAULT_BOX_FORMAT, task.config, alone):
                     self._claimed.add(opened.folder)
             samples.append(record)
 
 
 class Answering(View):
-    """The opened datasets as questions to one person. The page gets what a model gets, and no reference."""
+    """The opened datasets as questions to one person.
+
+    The page receives the same data as a model, without references.
+    """
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -160,7 +166,7 @@ class Answering(View):
         }
 
     def plan(self, number: int) -> Json:
-        """How many questions of each task a draw has, and how many of them are answered. Raises as `next`."""
+        """Return how many questions of each task a draw has, and how many are answered. Raises the errors of `next`."""
         with self._lock:
             questions = self._questions_of(number)
             finished = self._finished_samples()
@@ -177,9 +183,9 @@ class Answering(View):
             return {"tasks": tasks, "kept": str(self._workspace.out / self._workspace.person)}
 
     def next(self, number: int) -> Json:
-        """The next open question, and how far the draw is.
+        """Return the next open question, and the progress of the draw.
 
-        Raises DataError or ConfigError where a dataset cannot be opened, or a run folder is another run's.
+        Raises DataError or ConfigError if a dataset cannot be opened, or a run folder belongs to another run.
         """
         with self._lock:
             questions = self._questions_of(number)
@@ -199,9 +205,9 @@ class Answering(View):
             return {**fields, **state, "problems": list(self._unreadable.values())}
 
     def answer(self, sent: PersonAnswer) -> Json:
-        """Log an answer; the next question. One that was answered already stays as it was.
+        """Log an answer and return the next question. An earlier answer is not changed.
 
-        Raises DataError where the question is not of the draw, or the task cannot read the answer: nothing is logged.
+        Raises DataError if the question is not in the draw, or the task cannot read the answer: nothing is logged.
         """
         with self._lock:
             questions = self._questions_of(sent.number)
@@ -215,7 +221,7 @@ class Answering(View):
         return frozenset[bytes]().union(*(finished_samples(task.opened.folder) for task in self._tasks))
 
     def _questions_of(self, number: int) -> list[DrawnQuestion]:
-        """All questions of the draw, in the person's own order over all tasks."""
+        """Return all questions of the draw, in the person's individual order over all tasks."""
         self._tasks = self._tasks or list(self._asked_tasks())
         if number not in self._draws:
             person, questions = self._workspace.person, list[DrawnQuestion]()
@@ -235,14 +241,14 @@ class Answering(View):
 
 
 def human_name(person: str) -> str:
-    """What a person is called as a model."""
+    """Return a person's name as a model."""
     return f"{HUMAN}:{person}"
 
 
 def tasks_to_ask(data: Path, out: Path, person: str, root: Path | None = None) -> list[tuple[RunConfig, OpenedTask]]:
-    """The tasks of a built dataset as runs of a person, below `out`; `root`: of the videos of a linked one.
+    """Return the tasks of a built dataset as runs of a person, below `out`; `root`: of the videos of a linked dataset.
 
-    Raises ConfigError or DataError where the dataset cannot be opened.
+    Raises ConfigError or DataError if the dataset cannot be opened.
     """
     benchmark = str(read_manifest(data).get("benchmark", DEFAULT_BENCHMARK))
     settings = {"data": str(data), "out": out / benchmark, "task": ALL, "runs": 1, "temperature": 0.0, "root": root}
@@ -251,9 +257,9 @@ def tasks_to_ask(data: Path, out: Path, person: str, root: Path | None = None) -
 
 
 def draw(task: Task, examples: Sequence[Example], number: int) -> list[int]:
-    """Positions of at least `number` examples whose reference is known, or of all there are, the same for every person.
+    """Return positions of at least `number` examples with known reference, or of all, the same for every person.
 
-    A larger number draws the same ones and further ones. What is scored together is drawn together.
+    A larger number adds to the same examples. Examples that are scored together are drawn together.
     """
     positions: list[int] = []
     for unit in draw_order(task, examples):
@@ -264,10 +270,10 @@ def draw(task: Task, examples: Sequence[Example], number: int) -> list[int]:
 
 
 def draw_order(task: Task, examples: Sequence[Example]) -> Iterator[list[int]]:
-    """Positions of all examples whose reference is known, what is scored together in one list.
+    """Return positions of all examples with known reference, grouped in lists of examples that are scored together.
 
-    Every breakdown and label has its part in any stretch: in the order of these, examples are taken at even distances,
-    as in van der Corput's sequence.
+    Every stretch has a share of every breakdown and label: examples sorted by these are taken at even distances, as in
+    van der Corput's sequence.
     """
     units: dict[str, list[int]] = {}
     for position, example in enumerate(examples):
@@ -286,14 +292,14 @@ def draw_order(task: Task, examples: Sequence[Example]) -> Iterator[list[int]]:
 
 
 def form_of(task: Task, example: Example) -> AnswerForm:
-    """How the page takes an answer. Reasons are written, also where there is a choice."""
+    """Return how the page asks for an answer. Reasons are written as text, also if there are choices."""
     if task.choices(example) and not asks_for_reasons(task):
         return "choice"
     return "text" if task.answer_schema(example) is None else "fields"
 
 
 def question_json(question: DrawnQuestion) -> Json:
-    """A question as the page gets it: a model's prompt, what a person is told of it, its images, and the answer's form.
+    """Return a question for the page: a model's prompt, the text for people, its images, and the form of the answer.
 
     Raises:
         DataError: its images cannot be read.
@@ -306,7 +312,7 @@ def question_json(question: DrawnQuestion) -> Json:
     form, choices = form_of(task, example), dict(task.choices(example))
 
     def told(text: str) -> str:
-        if form == "text":  # it is read as the prompt says how to write it
+        if form == "text":  # it is read in the format of the prompt
             return text
         return told_to_people(_without_choices(text, choices) if form == "choice" else text)
 
@@ -327,12 +333,12 @@ def question_json(question: DrawnQuestion) -> Json:
 
 
 def answer_text(task: Task, example: Example, answer: object) -> str:
-    """An answer from the page as the task's parser reads it. Raises DataError where the parser makes nothing of it."""
+    """Return an answer from the page as the task's parser reads it. Raises DataError if the parser cannot read it."""
     form, choices = form_of(task, example), task.choices(example)
     if form == "fields":
         text = json.dumps(answer, ensure_ascii=False)
     elif not isinstance(answer, str) or (form == "choice" and answer not in choices):
-        raise DataError("this answer is none of the choices, or no text. Remedy: load the page again")
+        raise DataError("this answer is not among the choices, or not text. Remedy: load the page again")
     else:
         text = answer if form == "text" else write_scores({label: float(label == answer) for label in choices})
     if len(text) > MAX_TEXT:
@@ -347,7 +353,10 @@ def answer_text(task: Task, example: Example, answer: object) -> str:
 
 
 def verdicts(task: Task, example: Example, text: str | None, box_format: BoxFormat) -> list[tuple[str, str]]:
-    """What is right, wrong and missing in an answer, in the task's words. Raises TaskError where the task raised."""
+    """Return the right, wrong and missing parts of an answer, in the task's words.
+
+    Raises TaskError if the task raised.
+    """
     prediction = None
     if text is not None:
         with guarded(task, "parse", example):
@@ -358,6 +367,6 @@ def verdicts(task: Task, example: Example, text: str | None, box_format: BoxForm
 
 
 def _without_choices(text: str, choices: Mapping[str, str]) -> str:
-    """A text without the lines that list the choices, which are buttons on the page."""
+    """Return a text without the lines that list the choices, which are buttons on the page."""
     listed = {f"{label}{mark} {choice}" for label, choice in choices.items() for mark in (".", ":", ")")}
     return "\n".join(line for line in text.split("\n") if line.strip() not in listed)

@@ -1,7 +1,8 @@
 """A small picture and the length of each video, for the cards of the home page.
 
-A picture is the first keyframe after a third of the video, as it is displayed: which one does not matter, and finding
-it reads only the header and one group of pictures. It is kept in the user's cache under the stamp of the video's file.
+A picture is the first keyframe after a third of the video, as it is displayed. Any keyframe would do, and this one
+requires reading only the header and one group of pictures. It is saved in the user's cache under the stamp of the
+video's file.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _lengths: LRUCache[Stamp, float | None] = LRUCache(10_000)
 
 
 def poster(path: Path) -> bytes:
-    """The JPEG. Raises VideoError for a video that cannot be read, OSError where the cache cannot be written."""
+    """Return the JPEG. Raises VideoError for an unreadable video, OSError if the cache cannot be written."""
     stamp = stamp_of(path)
     folder = user_cache("posters")
     file = folder / f"{hashlib.sha256(repr(tuple(stamp)).encode()).hexdigest()[:32]}.jpg"
@@ -43,13 +44,13 @@ def poster(path: Path) -> bytes:
     content = jpeg(image)
     folder.mkdir(parents=True, exist_ok=True)
     write_whole(file, content)
-    if file.stat().st_ino % _SHRINK_EVERY == 0:  # now and then: listing the folder takes longer than the picture
+    if file.stat().st_ino % _SHRINK_EVERY == 0:  # only now and then: listing the folder takes longer than the picture
         keep_newest(folder, CACHE_FILES)
     return content
 
 
 def seconds_of(path: Path) -> float | None:
-    """The length that the header of a video gives; None where it gives none. Raises VideoError."""
+    """Return the length in the header of a video; None if it is missing. Raises VideoError."""
     stamp = stamp_of(path)
     if stamp not in _lengths:
         seconds = None
@@ -65,7 +66,7 @@ def seconds_of(path: Path) -> float | None:
 
 
 def _picture(path: Path) -> NDArray[np.uint8]:
-    """uint8 RGB, shape (H, W, 3)."""
+    """Return uint8 RGB, shape (H, W, 3)."""
     if path.is_dir():
         files = frame_files(path)
         return read_image(files[len(files) // 3])

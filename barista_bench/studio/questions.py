@@ -1,4 +1,4 @@
-"""Reviewing generated questions: items of review files with their moments, and verdicts written back into the file."""
+"""Review generated questions: items of review files with their moments, and verdicts written back to the file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from barista_bench.studio.workspace import GRAPH, Json, View, Workspace, sent_as
 
 
 class ItemVerdict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A verdict from the page: `file` counts the opened review files; texts are those of a revision, else as shown."""
+    """A verdict from the page: `file` is the number of the review file; texts are revised, or as shown."""
 
     file: int
     item: Text
@@ -28,7 +28,7 @@ class ItemVerdict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ItemMoment(msgspec.Struct, frozen=True):
-    """An item's place in its video: frames [start, stop) that are shown, moments asked about, ids of the objects."""
+    """An item's place in its video: shown frames [start, stop), moments asked about, ids of the objects."""
 
     id: str
     video_id: str
@@ -38,7 +38,7 @@ class ItemMoment(msgspec.Struct, frozen=True):
 
 
 class Reviewing(View):
-    """The opened review files. Every verdict is in its file before the page hears of it."""
+    """The opened review files. Every verdict is in its file before the page receives a reply."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -46,7 +46,7 @@ class Reviewing(View):
         self.writes = {"/api/review/verdict": lambda body: self._decide(sent_as(ItemVerdict, body))}
 
     def _items(self) -> Iterator[Json]:
-        """All items in the order of their files."""
+        """Return all items in the order of their files."""
         release = self._workspace.release
         for number, path in enumerate(self._workspace.reviews):
             moments: dict[str, dict[str, ItemMoment]] = {}
@@ -64,15 +64,15 @@ class Reviewing(View):
                 }
 
     def _decide(self, verdict: ItemVerdict) -> Json:
-        """Write one verdict into its file, which is replaced whole. Returns the item.
+        """Write one verdict and replace the complete file. Returns the item.
 
-        Raises DataError where there is no such item, or the verdict lacks a reason or changes what it may not.
+        Raises DataError for an unknown item, a verdict without reason, or a forbidden change.
         """
         reviews = self._workspace.reviews
         if not 0 <= verdict.file < len(reviews):
             raise DataError(f"no review file {verdict.file} is open. Remedy: load the page again")
         with locked_for_update(reviews[verdict.file]) as path:
-            rows = read_review(path)  # as it is now: somebody may have edited it
+            rows = read_review(path)  # the current content: the file may have been edited
             if verdict.item not in rows:
                 raise DataError(f"{path}: no item {verdict.item!r}. Remedy: load the page again")
             rows[verdict.item] = decided = _with_verdict(rows[verdict.item], verdict, self._workspace.person)
@@ -82,7 +82,10 @@ class Reviewing(View):
 
 
 def _with_verdict(row: ReviewedItem, verdict: ItemVerdict, person: str) -> ReviewedItem:
-    """The item with its verdict. Raises DataError for one that `generate` would refuse or misunderstand."""
+    """Return the item with its verdict.
+
+    Raises DataError for a verdict that `generate` would refuse or misunderstand.
+    """
     is_changed = (verdict.question, verdict.choices) != (row.question, row.choices)
     problem = ""
     if len(verdict.choices) != len(row.choices):
@@ -110,7 +113,7 @@ def _with_verdict(row: ReviewedItem, verdict: ItemVerdict, person: str) -> Revie
 
 
 def _moments(folder: Path, family: str) -> dict[str, ItemMoment]:
-    """Item id to its moment, from what `generate` wrote beside the review file; empty where that is not there."""
+    """Return item id to its moment, from `generate`'s files beside the review file; empty if they are missing."""
     path = folder / f"{family}.items.jsonl"
     if family not in FAMILIES or not path.is_file():
         return {}

@@ -1,4 +1,4 @@
-"""Answers of runs rated by a person as judges rate them: blind, by the rubric, into a file that `judges` reads."""
+"""Rate answers of runs as judges do: blind, by the rubric, into a file that `judges` reads."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ class AnswerToRate:
 
 
 def runs_to_rate(workspace: Workspace) -> list[Path]:
-    """The opened runs whose task judges score by a rubric."""
+    """Return the opened runs whose task has a rubric for judges."""
     return [folder for folder in workspace.runs if _rubric(folder) is not None]
 
 
 class RatingAnswers(View):
-    """The distinct answers of the opened runs, in an order that is the person's own."""
+    """The distinct answers of the opened runs, in the person's individual order."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -71,7 +71,7 @@ class RatingAnswers(View):
         self.writes = {"/api/rating/scores": lambda body: self._rate(sent_as(SentRating, body))}
 
     def _progress(self) -> Json:
-        """How many of the runs are read and scored; the first call starts it."""
+        """Return how many runs are read and scored; the first call starts it."""
         with self._starting:
             if self._reading is None:
                 self._run_count = len(runs_to_rate(self._workspace))
@@ -79,9 +79,9 @@ class RatingAnswers(View):
         return {"scored": self._read_count, "runs": self._run_count, **self._reading.progress}
 
     def _next_answer(self) -> Json:
-        """The next answer as a judge sees it, without its author or the ratings of others.
+        """Return the next answer as a judge sees it, without its author or the ratings of others.
 
-        Raises DataError where the file of ratings cannot be read.
+        Raises DataError if the file of ratings cannot be read.
         """
         with self._lock:
             answers = self._answers_to_rate()
@@ -93,16 +93,16 @@ class RatingAnswers(View):
             return {**(_question_fields(unrated[0]) if unrated else {}), **state, "problems": problems}
 
     def _rate(self, sent: SentRating) -> Json:
-        """Add the scores of one answer to the file, which is replaced whole; the next answer.
+        """Add the scores of one answer, replace the complete file, and return the next answer.
 
-        Raises DataError where there is no such answer, or not each criterion has a score.
+        Raises DataError for an unknown answer, or a criterion without score.
         """
         with self._lock:
             answer = next((answer for answer in self._answers_to_rate() if answer.token == sent.answer), None)
             if answer is None:
                 raise DataError("no such answer is open. Remedy: load the page again")
             if set(sent.scores) != set(answer.rubric.names):
-                raise DataError(f"scores are wanted for {', '.join(answer.rubric.names)}. Remedy: give one for each")
+                raise DataError(f"scores are needed for {', '.join(answer.rubric.names)}. Remedy: give one for each")
             self._file.parent.mkdir(parents=True, exist_ok=True)
             with locked_for_update(self._file) as file:
                 ratings, stale = self._split_stale(self._ratings())
@@ -119,7 +119,7 @@ class RatingAnswers(View):
         return read_ratings(self._file) if self._file.exists() else []
 
     def _split_stale(self, ratings: list[Rating]) -> tuple[list[Rating], list[Rating]]:
-        """Ratings that hold, those of other runs too, and those whose answer has changed since."""
+        """Return valid ratings, including those of other runs, and ratings whose answer has changed since."""
         tokens = {(model, name, run): a.token for a in self._answers_to_rate() for model, name, run in a.given_by}
         current, stale = list[Rating](), list[Rating]()
         for rating in ratings:
@@ -142,7 +142,7 @@ class RatingAnswers(View):
         return self._answers
 
     def _scored_runs(self) -> Iterator[ScoredRun]:
-        """The runs that can be read; the others are told of on the page."""
+        """Return the readable runs; the page names the others."""
         for folder in runs_to_rate(self._workspace):
             try:
                 yield read_scored(folder, options={})
@@ -153,7 +153,7 @@ class RatingAnswers(View):
 
 
 def _rubric(folder: Path) -> Rubric | None:
-    """None for a task that judges do not score, or whose reasons they do. A broken run is the report's to tell of."""
+    """Return None for a task without judges, or with judged reasons only. The report shows broken runs."""
     try:
         identity = read_run(folder).identity
         task = get_task(identity.benchmark, identity.task)

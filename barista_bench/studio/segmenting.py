@@ -1,4 +1,4 @@
-"""Masks and outlines while a person draws: what the project's segmenter makes of a prompt. Nothing of it is kept."""
+"""Masks and outlines while a person draws: the answers of the project's segmenter to prompts. Nothing is saved."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from barista_bench.media.video.index import Stamp, stamp_of
 from barista_bench.scene_graph.masks import encode_mask
 from barista_bench.studio.workspace import Json, View, sent_as
 
-_LEAST_MARGIN = 24  # pixels around two corners within which the way between them may lie
-_LONGEST = 512  # pixels between corners from which on the way is straight: it would take seconds
+_LEAST_MARGIN = 24  # margin in pixels around two corners for the path between them
+_LONGEST = 512  # distance in pixels between corners above which the path is straight: it would take seconds
 Corner = tuple[float, float]
 Points = Annotated[list[PromptPoint], msgspec.Meta(max_length=4000)]
 
@@ -44,7 +44,7 @@ class EdgeQuestion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 class Segmenting(View):
-    """Pictures last asked about are kept, so that an answer takes as long as the segmenter does."""
+    """Recently used pictures are cached, so that an answer takes only the segmenter's time."""
 
     def __init__(self, project: Project) -> None:
         self._project = project
@@ -57,7 +57,9 @@ class Segmenting(View):
         video = open_project(self._project.folder).video(question.video)
         name = video.project.settings.segmenter
         if name is None:
-            raise DataError('nothing can answer prompts. Remedy: write "segmenter": "grabcut" in project.json')
+            raise DataError(
+                'the project has no segmenter for prompts. Remedy: write "segmenter": "grabcut" in project.json'
+            )
         corners = [PromptPoint(x=x, y=y) for x, y in (question.box[:2], question.box[2:])] if question.box else []
         _check_points(video, question.frame, [*corners, *question.points])
         if question.box is not None and not (question.box[0] < question.box[2] and question.box[1] < question.box[3]):
@@ -92,7 +94,7 @@ def _check_points(video: VideoFiles, frame: int, points: list[PromptPoint]) -> N
 
 
 def edge_between(picture: NDArray[np.uint8], start: Corner, end: Corner) -> list[tuple[int, int]]:
-    """Pixels (x, y) from one corner of a polygon to the other, both among them, along the strongest edges seen.
+    """Return pixels (x, y) between two corners of a polygon, both included, along the strongest visible edges.
 
     By intelligent scissors (Mortensen, Barrett, SIGGRAPH 1995); `picture` is RGB, (height, width, 3).
     """

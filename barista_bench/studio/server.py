@@ -1,9 +1,9 @@
-"""The studio's web server: pages and files of the package, JSON about what is open, and who may ask for it.
+"""The studio's web server: pages and files of the package, JSON about the open folders, and access control.
 
-It listens on this machine alone. The address that is printed holds a token, which becomes a cookie at the first visit;
-without it nothing is answered. The cookie is of a path that no other server of the machine knows (`web.home_of`). The
-`Host` header must name this server (a foreign name that leads here is an attack), a request of another page's script is
-refused by its `Origin`, and the content policy lets the page load from here only.
+It listens only on this machine. The printed address contains a token, which becomes a cookie at the first visit; other
+requests are refused. The cookie's path is unknown to other servers of the machine (`web.home_of`). The `Host` header
+must name this server (another name that leads here is an attack), requests of other pages' scripts are refused by their
+`Origin`, and the content policy allows the page to load only from here.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ class StudioApp:
     """Routes of a workspace.
 
     Args:
-        making: what runs commands, where that is allowed.
-        previous: what was open until now. A project that stays open keeps its one writer.
+        making: runs commands, if allowed.
+        previous: the folders open until now. A project that stays open keeps its one writer.
     """
 
     def __init__(self, workspace: Workspace, making: Making | None = None, previous: StudioApp | None = None) -> None:
@@ -73,7 +73,7 @@ class StudioApp:
         if making is not None:
             self.views += (making,)
         if workspace.reviews:
-            from barista_bench.studio.questions import Reviewing  # brings all that makes questions, a second of imports
+            from barista_bench.studio.questions import Reviewing  # this import takes a second
 
             self.views += (Reviewing(workspace),)
         if workspace.project is not None:
@@ -111,7 +111,7 @@ class StudioApp:
         return FileResponse(page) if page else Response("The report is not ready.", 404)
 
     def _written_report(self, request: Request) -> Response:
-        """A report that lies in the studio's folder. Raises DataError for a path that leads out of it."""
+        """Return a report in the studio's folder. Raises DataError for a path that leads out of it."""
         folder, name = self.workspace.folder, request.path_params["path"]
         page = confined(folder, name) if folder and Path(name).name == PAGE else None
         return FileResponse(page) if page and page.is_file() else Response("There is no such report.", 404)
@@ -130,7 +130,7 @@ class StudioApp:
             return self._picture(request, lambda kind, video: poster(self.workspace.video_path(kind, video)))
 
     def _picture(self, request: Request, take: Callable[[str, str], bytes]) -> Response:
-        """A JPEG of a video, unless the browser has it and the video is still the same."""
+        """Return a JPEG of a video, unless the browser has it and the video is unchanged."""
         kind, video = request.path_params["kind"], request.path_params["video"]
         headers = {"Cache-Control": "no-cache", "ETag": f'"{self.footage.version(kind, video)}"'}
         if request.headers.get("if-none-match") == headers["ETag"]:
@@ -143,12 +143,12 @@ class StudioApp:
 
 
 def _read_endpoint(take: Callable[[Mapping[str, str]], Json]) -> Callable[[Request], Response]:
-    """An endpoint of what only looks; Starlette runs it in a thread."""
+    """Return an endpoint without side effects; Starlette runs it in a thread."""
     return lambda request: json_response(take(Query(request.query_params)))
 
 
 def _write_endpoint(take: Callable[[bytes], Json], pool: CapacityLimiter) -> Callable[[Request], Awaitable[Response]]:
-    """An endpoint of what changes something. It has threads of its own: it may wait for stages to be made."""
+    """Return an endpoint with side effects. It has separate threads, since it may wait for stages."""
 
     async def endpoint(request: Request) -> Response:
         body = await body_of(request, MAX_BODY)
@@ -160,13 +160,13 @@ def _write_endpoint(take: Callable[[bytes], Json], pool: CapacityLimiter) -> Cal
 
 
 def _refusal(request: Request, error: Exception) -> Response:
-    """Errors that this package raises on purpose reach the page as their text."""
+    """Return the text of this package's deliberate errors to the page."""
     write_status = 409 if isinstance(error, ConflictError) else 400
     return json_response({"error": str(error)}, 404 if request.method == "GET" else write_status)
 
 
 def _failure(request: Request, error: Exception) -> Response:
-    """Errors of the system: the disk is full, a file is gone or may not be written."""
+    """Return errors of the system: the disk is full, a file is missing or may not be written."""
     problem = system_problem(error) if isinstance(error, OSError) else str(error)
     log.warning("%s", problem)
     return json_response({"error": problem}, 500)
@@ -174,17 +174,17 @@ def _failure(request: Request, error: Exception) -> Response:
 
 @contextmanager
 def studio_server(workspace: Workspace, port: int = 0, program: object = None) -> Iterator[Server]:
-    """A server that is bound to a port of this machine and answers once `run` is called; its jobs end with the block.
+    """Return a server bound to a port of this machine, which answers once `run` is called; its jobs end with the block.
 
     Args:
         port: 0 takes a free one.
         program: the command line, which the page may run in the workspace's folder, if there is one.
 
     Raises:
-        ConfigError: the port is taken, or none.
+        ConfigError: the port is taken or invalid.
     """
     if not 0 <= port <= _LAST_PORT:
-        raise ConfigError(f"--port {port}: is no port. Remedy: give 0 to {_LAST_PORT}, or leave --port out")
+        raise ConfigError(f"--port {port}: is not a port. Remedy: give 0 to {_LAST_PORT}, or leave --port out")
     with bound_socket(port, "leave --port out") as listener:
         server = Server(workspace, listener, program)
         try:
@@ -194,7 +194,7 @@ def studio_server(workspace: Workspace, port: int = 0, program: object = None) -
 
 
 class Server:
-    """`address` holds the token: it is for the person who started the studio."""
+    """A running studio. `address` contains the token: it is for the person who started the studio."""
 
     def __init__(self, workspace: Workspace, listener: socket.socket, program: object = None) -> None:
         folder = workspace.folder
@@ -211,7 +211,7 @@ class Server:
         self._server, self._listener = uvicorn.Server(uvicorn.Config(app, **UVICORN)), listener
 
     def _open(self, path: Path) -> None:
-        """Open one more folder: requests from now on are about what is open then."""
+        """Open one more folder for all later requests."""
         with self._opening:
             self._workspace = with_folder(self._workspace, path)
             self._studio = StudioApp(self._workspace, self._studio.making, self._studio)

@@ -1,7 +1,7 @@
-"""The server of a study: each participant's questions, and nothing else that this machine holds.
+"""The server of a study: each participant's questions, and no other data of this machine.
 
 It has no route to a project, a release, a run or a file, and listens on a port of this machine. A reverse proxy in
-front of it adds TLS and bounds who asks too much; the server then answers only requests that name the proxy's host.
+front of it adds TLS and limits the rate of requests; the server then answers only requests that name the proxy's host.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _WELCOME = (
 
 
 class ParticipantGuard(Guard):
-    """Lets in who has a token of the study, from its own page or by the link."""
+    """Admits requests with a token of the study, from the participant's page or by the link."""
 
     stranger_text = "This link is not valid here, or has been replaced. Please ask whoever sent it for a new one."
 
@@ -66,19 +66,17 @@ class ParticipantGuard(Guard):
         return page
 
     def home(self, token: str) -> str:
-        """A cookie whose name begins with `__Host-` is of this host only, and has no path."""
+        """Return the path; a cookie whose name begins with `__Host-` is for this host only, and has no path."""
         return "/" if self._is_public else super().home(token)
 
     def may_come_from_elsewhere(self, request: Request) -> bool:
-        """A link may be in a letter or on a page; nothing but a window that goes there may follow it."""
+        """Whether a link in a letter or on a page may lead here: only for navigation of a window."""
         headers = request.headers
         goes_there = headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
         return request.method == "GET" and request.url.path == "/" and goes_there
 
 
 class _Routes:
-    """What a participant may ask for."""
-
     def __init__(self, sessions: ParticipantSessions) -> None:
         self._sessions = sessions
 
@@ -117,7 +115,7 @@ def _refusal(request: Request, error: Exception) -> Response:
 
 
 def _failure(request: Request, error: Exception) -> Response:
-    """The log says why; it may name files, which are none of a participant's business."""
+    """Log the reason, which may name files, without showing it to the participant."""
     problem = system_problem(error) if isinstance(error, OSError) else str(error)  # which may quote what was sent
     log.error("%s: %s", request.scope["visitor"], one_line(problem))
     return json_response({"error": _TROUBLE}, 500)
@@ -128,10 +126,10 @@ _HANDLERS = {**HANDLERS, RefusedAnswer: _refusal, BaristaError: _failure, OSErro
 
 @contextmanager
 def study_server(folder: Path) -> Iterator[StudyServer]:
-    """The server of a study at its port of this machine, which answers once `run` is called.
+    """Return the server of a study at its port of this machine, which answers once `run` is called.
 
     Raises:
-        ConfigError: the port cannot be had: the study is served already, or something else is.
+        ConfigError: the port is taken: by the same study, or by another program.
         DataError: the study or its datasets cannot be read.
     """
     sessions = ParticipantSessions(folder)

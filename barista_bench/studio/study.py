@@ -1,10 +1,10 @@
-"""A study: people who are each invited, by a link of their own, to answer a part of what models are asked.
+"""A study: people who are each invited, by an individual link, to answer a part of a model's questions.
 
-    STUDY/study.json             who is invited, by the hash of the token of the link, and each one's questions in order
-    STUDY/PERSON/answers.jsonl   all that the person answered, in that order, practice and checks too
-    STUDY/PERSON/BENCHMARK/TASK  what counts of it: a run folder of the model human:PERSON
+    STUDY/study.json             participants, by the hash of the token of the link, and their questions in order
+    STUDY/PERSON/answers.jsonl   all answers of the person, in that order, with practice and checks
+    STUDY/PERSON/BENCHMARK/TASK  the answers that count: a run folder of the model human:PERSON
 
-A token is in its link and nowhere else; whoever reads the folder cannot answer in another's name by it.
+Only the link contains a token, so a reader of the folder cannot answer in another's name.
 """
 
 from __future__ import annotations
@@ -37,7 +37,10 @@ _REMOVED = frozenset({"address", "shared"})
 
 
 def public_origin(url: str) -> str:
-    """The origin of the address that people open, as browsers write it. Raises ConfigError for any other address."""
+    """Return the origin of the address that people open, as browsers write it.
+
+    Raises ConfigError for any other address.
+    """
     origin = url.lower().removesuffix("/")
     if not _ORIGIN.fullmatch(origin):
         remedy = "give the address of the reverse proxy, such as https://study.example.org"
@@ -56,7 +59,7 @@ class StudyQuestion(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Participant(msgspec.Struct, frozen=True):
-    """Somebody who is invited."""
+    """An invited person."""
 
     name: str
     token_sha256: str
@@ -64,14 +67,14 @@ class Participant(msgspec.Struct, frozen=True):
 
 
 class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What is asked, and whom.
+    """The questions and participants of a study.
 
     Args:
         port: on this machine, where the study is served.
         public_url: the origin of the reverse proxy that participants open; empty: they open the port itself.
         data: datasets made by `build`.
         tasks: names, or `all`.
-        items: questions a task and person that count; `overlap` of them are the same for everybody.
+        items: counting questions per task and person; `overlap` of them are the same for every person.
     """
 
     version: Literal[1]
@@ -85,7 +88,7 @@ class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def origin(self) -> str:
-        """Where the links lead: scheme, host and port as a browser writes them."""
+        """The origin of the links: scheme, host and port as a browser writes them."""
         return self.public_url or f"http://{HOST}:{self.port}".removesuffix(":80")
 
 
@@ -93,10 +96,10 @@ class LoggedAnswer(msgspec.Struct, frozen=True):
     """One line of a person's answers.
 
     Args:
-        place: of the question among the person's, from 0.
+        place: number of the question among the person's, from 0.
         text: as the task reads it; None: skipped.
-        seconds: since the question was shown, as the page measured.
-        at: when it came, UTC.
+        seconds: since the question was shown, as measured by the page.
+        at: time of arrival, UTC.
     """
 
     place: int
@@ -114,7 +117,7 @@ _decode_study = msgspec.json.Decoder(Study).decode
 
 
 def hash_of(token: str) -> str:
-    """What the study's file holds of a token. It has 256 random bits, so that nothing slower than SHA-256 is needed."""
+    """Return the hash of a token for the study's file. A token has 256 random bits, so SHA-256 is sufficient."""
     return hashlib.sha256(token.encode()).hexdigest()
 
 
@@ -124,10 +127,10 @@ def is_study(folder: Path) -> bool:
 
 
 def read_study(folder: Path) -> Study:
-    """Raises DataError where there is none, or it cannot be read."""
+    """Read a study. Raises DataError if it does not exist or cannot be read."""
     path = folder / STUDY_FILE
     if not path.is_file():
-        raise DataError(f"{folder}: is no study. Remedy: make one with `barista-bench invite`")
+        raise DataError(f"{folder}: is not a study. Remedy: make one with `barista-bench invite`")
     content = read_bounded(path, MAX_STUDY, remedy="invite fewer people at once")
     try:
         if removed := _REMOVED & msgspec.json.decode(content, type=dict[str, msgspec.Raw]).keys():
@@ -138,13 +141,13 @@ def read_study(folder: Path) -> Study:
             )
         return _decode_study(content)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise DataError(f"{path}: is no study ({error}). Remedy: invite again, with another --out") from error
+        raise DataError(f"{path}: is not a study ({error}). Remedy: invite again, with another --out") from error
 
 
 class AnswerLog:
-    """A person's answers on disk, appended one by one; of two to one question the first counts.
+    """A person's answers on disk, appended one by one; of two answers to one question the first counts.
 
-    A line that a kill cut off, or that is damaged, costs its question alone, which is put again.
+    A damaged or incomplete line loses only its question, which is asked again.
     """
 
     def __init__(self, path: Path) -> None:
@@ -166,7 +169,7 @@ class AnswerLog:
             self.answers.setdefault(answer.place, answer)
 
     def append(self, answer: LoggedAnswer) -> None:
-        """Write one answer; it survives a loss of power from here on."""
+        """Write one answer; afterwards it survives a loss of power."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
         with name_full_disk(self._path), self._path.open("ab") as file:
             file.write(seal(msgspec.json.encode(answer)))

@@ -1,4 +1,4 @@
-"""What a study says of its participants beside their answers: progress, attention, agreement with themselves, time."""
+"""Statistics of a study's participants beside their answers: progress, attention, self-agreement, time."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from barista_bench.studio.study import (
 
 @dataclass(frozen=True, slots=True)
 class ParticipantFigures:
-    """One participant of a study. Who fails a check is told of here, and stays in the runs.
+    """One participant of a study. Failed checks are reported here; the participant stays in the runs.
 
     Args:
         expected, answered: questions that count, and those answered or skipped; `skipped` of them.
-        practised: answers to practice, which count nowhere.
-        attention_passed: of `attention_asked` checks that have come up; a skipped one is not passed.
-        repeats: how far the second answers to questions put again agree with the first, a task at a time.
-        repeats_unread: questions put again of which an answer was skipped or cannot be read, or whose task cannot hold
-            answers against each other.
+        practised: answers to practice, which do not count.
+        attention_passed: of `attention_asked` checks so far; a skipped check is not passed.
+        repeats: agreement of the second answers to repeated questions with the first, a task at a time.
+        repeats_unread: repeated questions with a skipped or unreadable answer, or of a task that cannot compare
+            answers.
         seconds: median time of an answer that counts; None before the first.
     """
 
@@ -52,16 +52,16 @@ class ParticipantFigures:
 
 
 def studies_of(folders: Sequence[Path]) -> list[Path]:
-    """The studies among some folders, each once: themselves, or those that they lie in."""
+    """Return the studies among some folders, or that contain them, each once."""
     found = [path for folder in folders for path in (folder, *folder.resolve().parents) if is_study(path)]
     return list(dict.fromkeys(path.resolve() for path in found))
 
 
 def study_figures(folder: Path, runs: Sequence[ScoredRun]) -> list[ParticipantFigures]:
-    """The participants in the order of their invitation.
+    """Return the participants in the order of their invitation.
 
     Args:
-        runs: those of the study, and any others.
+        runs: runs of the study, and any others.
 
     Raises:
         DataError: the study cannot be read.
@@ -72,7 +72,7 @@ def study_figures(folder: Path, runs: Sequence[ScoredRun]) -> list[ParticipantFi
 
 
 def participant_text(person: ParticipantFigures) -> str:
-    """One participant of a study in words."""
+    """Describe one participant of a study in words."""
     figures = ((row.task, row.same if row.score is None else row.score) for row in person.repeats)
     again = ", ".join(f"{task} {decimal(figure)}" for task, figure in figures if figure is not None)
     unread = f"; {person.repeats_unread} put again cannot be held against the first" if person.repeats_unread else ""
@@ -113,7 +113,7 @@ def _figures(folder: Path, person: Participant, runs: dict[Path, ScoredRun]) -> 
 
 
 def _self_agreement(run: ScoredRun, repeated: Sequence[LoggedAnswer]) -> AnswerAgreement | None:
-    """The agreement of a person's first and second answers to the questions of a task; None where it has no figure."""
+    """Return the agreement of a person's first and second answers to a task's questions; None if it is undefined."""
     first: Answers = {
         sample.example.example_id: (sample.example, sample.prediction)
         for sample in run.samples

@@ -1,6 +1,6 @@
-"""What a person is told of a prompt: its words, without those that say how a model writes its answer down.
+"""A prompt for people: its words, without the instructions on a model's output format.
 
-The page has fields for what a model writes as JSON. The whole prompt stands behind it, for whoever wants to see it.
+The page has fields for the values that a model writes as JSON. It also offers the complete prompt.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _VALUE = ("[[", "[{", '["', "{")
 
 
 def told_to_people(text: str) -> str:
-    """A text of a prompt without what it says of JSON, of boxes in numbers, and of examples of such answers.
+    """Return a prompt's text without instructions on JSON, on boxes in numbers, and without examples of such answers.
 
     >>> told_to_people("Name all things. Answer with a JSON array.")
     'Name all things.'
@@ -30,7 +30,7 @@ def told_to_people(text: str) -> str:
 
 
 def _lines_for_people(paragraph: str) -> Iterator[str]:
-    """The lines up to the one that begins to speak of the format; what leads to an example goes with it."""
+    """Return the lines before the first about the format; an introduction of an example is removed with it."""
     lines = _AS_JSON.sub("", paragraph).split("\n")
     for line, following in zip(lines, [*lines[1:], ""], strict=True):
         if line.startswith(_VALUE):

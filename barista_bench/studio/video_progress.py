@@ -1,4 +1,4 @@
-"""How far a video of a project is, for its card: from the first look at its files, without reading a mask."""
+"""The progress of a project's video, for its card: from a quick look at its files, without reading masks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PartT = TypeVar("PartT", bound=msgspec.Struct)
 
 
 class _Signed(msgspec.Struct):
-    """What the home page shows of a signal; likewise below. Masks and confidences are passed over."""
+    """The part of a signal that the home page shows, as in the classes below. Masks and confidences are skipped."""
 
     by: str = ""
     verified: bool = False
@@ -62,7 +62,7 @@ class _Frame(msgspec.Struct):
 
 
 class _Frames(msgspec.Struct):
-    """The list of one file: stretches of contact, keyframes asked for, doubtful frames, or those of a draft."""
+    """The list of one file: stretches of contact, requested keyframes, doubtful frames, or those of a draft."""
 
     segments: list[msgspec.Raw] = []
     keyframes: list[_Frame] = []
@@ -83,12 +83,12 @@ _FILES = (
 
 
 def stamp_of(folder: Path, person: str) -> tuple[FileStamp | None, ...]:
-    """A stamp that changes with anything that `progress_of` reads."""
+    """Return a stamp that changes with all files that `progress_of` reads."""
     return tuple(file_stamp(folder / name) for name in (*(kind.FILE for kind in _FILES), draft_name(person)))
 
 
 def progress_of(folder: Path, person: str) -> Json:
-    """How far a video is, and what the person is to do next; `problem` where a file cannot be read."""
+    """Return a video's progress and the person's next step; `problem` if a file cannot be read."""
     try:
         return _read_progress(folder, person)
     except BaristaError as error:
@@ -130,7 +130,7 @@ def _read_progress(folder: Path, person: str) -> Json:
 
 
 def _read_part(folder: Path, name: str, kind: type[PartT]) -> PartT:
-    """What the card shows of one file; empty where there is none. Raises DataError."""
+    """Return the part of one file that the card shows; empty without the file. Raises DataError."""
     path = folder / name
     if not path.is_file():
         return kind()

@@ -1,4 +1,4 @@
-"""What the studio's servers share: who may ask, how bodies are read, and the settings of uvicorn."""
+"""Shared parts of the studio's servers: access control, reading of bodies, and the settings of uvicorn."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ UVICORN: dict[str, Any] = {
     "log_level": "warning",
     "access_log": False,  # addresses hold tokens
     "server_header": False,
-    "proxy_headers": False,  # whoever asks could name another address
+    "proxy_headers": False,  # anyone could send another address
     "lifespan": "off",
     "timeout_graceful_shutdown": _END_WAIT,
 }
@@ -45,20 +45,20 @@ _WRITTEN_POLICY = (
 
 
 def home_of(token: str) -> str:
-    """The path of the pages of whoever has this token, which tells nothing of the token itself.
+    """Return the path of the pages for a token; it reveals nothing about the token.
 
-    Cookies know no port: one of the path `/` goes to every server of this machine that a browser asks, and whoever runs
-    one could use it here. No other server knows this path.
+    Cookies are shared between ports: a cookie of the path `/` is sent to every server of this machine that a browser
+    visits, and its owner could use the cookie here. No other server has this path.
     """
     return f"/{hashlib.sha256(token.encode()).hexdigest()[:32]}/"
 
 
 class Guard:
-    """Refuses whoever does not come from a server's own page, before anything is read.
+    """Refuses requests that do not come from a server's own page, before anything is read.
 
     Args:
-        origins: the server's own, as `http://localhost:8800`.
-        cookie: the name of the one that holds the token.
+        origins: the server's own, such as `http://localhost:8800`.
+        cookie: name of the cookie with the token.
     """
 
     def __init__(self, app: ASGIApp, *, origins: Collection[str], cookie: str) -> None:
@@ -83,15 +83,15 @@ class Guard:
         await (self._refusal(Request(scope)) or self.app)(scope, receive, send_guarded)
 
     def home(self, token: str) -> str:
-        """The path that the pages of whoever has this token lie below."""
+        """Return the parent path of the pages for a token."""
         return home_of(token)
 
     def visitor(self, token: str) -> str | None:
-        """Who has this token; None for a stranger."""
+        """Return the owner of a token; None for an unknown token."""
         raise NotImplementedError
 
     def welcome(self, token: str) -> Response:
-        """The response to a first visit with a token."""
+        """Return the response to a first visit with a token."""
         raise NotImplementedError
 
     def may_come_from_elsewhere(self, request: Request) -> bool:
@@ -99,7 +99,7 @@ class Guard:
         return False
 
     def _refusal(self, request: Request) -> Response | None:
-        """The response in place of the page: to a first visit with the token, or to a stranger."""
+        """Return the response instead of the page: to a first visit with the token, or without valid token."""
         headers = request.headers
         expected = self._origins.get(headers.get("host", ""))
         link_token, cookie_token = request.query_params.get("token", ""), _cookie(headers, self._cookie)
@@ -125,7 +125,7 @@ class Guard:
 
 
 class OwnGuard(Guard):
-    """Lets in whoever has the one token, on this machine."""
+    """Admits requests with the only token, on this machine."""
 
     def __init__(self, app: ASGIApp, *, token: str, port: int) -> None:
         origins = [f"http://{name}:{port}" for name in (HOST, "localhost")]
@@ -156,7 +156,7 @@ def _cookie(headers: Headers, name: str) -> str:
 
 
 async def body_of(request: Request, most: int) -> bytes | None:
-    """What was sent; None for more than `most` bytes."""
+    """Return the body; None for more than `most` bytes."""
     body = bytearray()
     async for part in request.stream():
         body += part
@@ -166,7 +166,7 @@ async def body_of(request: Request, most: int) -> bytes | None:
 
 
 def json_response(value: object, status: int = 200) -> Response:
-    """A response of JSON."""
+    """Return a response of JSON."""
     return Response(msgspec.json.encode(value), status, media_type="application/json")
 
 
@@ -175,12 +175,12 @@ def _depth_error(request: Request, error: Exception) -> Response:
 
 
 def _broken_off(request: Request, error: Exception) -> Response:
-    """Nobody reads this: whoever sent the body has gone."""
+    """Return a response that is never read: the sender of the body has disconnected."""
     return Response(status_code=400)
 
 
 HANDLERS: dict[Any, Callable[[Request, Exception], Response]] = {
-    RecursionError: _depth_error,  # of a parser, at a body
+    RecursionError: _depth_error,  # from a parser, in a body
     ClientDisconnect: _broken_off,
 }
 """What every server answers to faults of those who ask."""
@@ -188,7 +188,10 @@ HANDLERS: dict[Any, Callable[[Request, Exception], Response]] = {
 
 @contextmanager
 def bound_socket(port: int, remedy: str) -> Iterator[socket.socket]:
-    """A socket that listens at a port of this machine; 0 takes a free one. Raises ConfigError for one that is taken."""
+    """Return a socket that listens at a port of this machine; 0 takes a free one.
+
+    Raises ConfigError for a taken port.
+    """
     with socket.socket() as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

@@ -1,5 +1,6 @@
-"""The workspace of the studio: any of a release, datasets, runs, an annotation project, and review files; what a folder
-holds of these; and the work that threads do while the page asks how far it is.
+"""The workspace of the studio: opened folders, their recognition, and background work with progress.
+
+Folders are a release, datasets, runs, an annotation project, and review files, each optional.
 """
 
 from __future__ import annotations
@@ -59,18 +60,18 @@ _MOST_SCANNED, _DEEPEST = 20_000, 5
 
 
 class ConflictError(DataError):
-    """Somebody has changed what a decision was made on."""
+    """The data that a decision was based on has changed."""
 
 
 class Query(dict[str, str]):
-    """The query of an address. Raises DataError for a part that is asked for and missing."""
+    """The query of an address. Raises DataError if a requested part is missing."""
 
     def __missing__(self, name: str) -> str:
         raise DataError(f"{name} is missing from the address. Remedy: load the page again")
 
 
 class View:
-    """A part of the studio: what the page may ask for, and what it may hand in, by path."""
+    """A part of the studio: the requests that the page may make, by path."""
 
     reads: Mapping[str, Callable[[Mapping[str, str]], Json]] = {}
     """What the page may ask for: each takes the query of the address."""
@@ -84,8 +85,8 @@ class Workspace:
 
     Args:
         person: who annotates, reviews and answers.
-        out: where people's answers and ratings go.
-        folder: where the page may run commands and open what they make; None: nowhere.
+        out: folder for people's answers and ratings.
+        folder: where the page may run commands and open their results; None: nowhere.
         paths: as they were named.
     """
 
@@ -102,14 +103,14 @@ class Workspace:
     _graphs: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def graph(self, video_id: str) -> VideoGraph:
-        """Raises DataError for a video that is not there, or cannot be read."""
+        """Return a video's graph. Raises DataError if it does not exist or cannot be read."""
         if self.release is None:
             raise DataError("no release is open. Remedy: name its folder when starting the studio")
         with self._graphs:
             return self.release[video_id]
 
     def video_path(self, kind: str, video_id: str) -> Path:
-        """The path of a video file. Raises DataError."""
+        """Return the path of a video file. Raises DataError."""
         if kind == PROJECT and self.project is not None:
             return self.project.video(video_id).path
         if kind == GRAPH and self.release is not None and video_id in self.release:
@@ -117,7 +118,7 @@ class Workspace:
         raise DataError(f"{video_id!r}: no such video is open. Remedy: choose one of the list")
 
     def examples(self) -> dict[str, list[Example]]:
-        """All examples of the open datasets by folder and task. Raises DataError."""
+        """Return all examples of the open datasets by folder and task. Raises DataError."""
         by_task: dict[str, list[Example]] = {}
         with self._graphs:
             for folder in self.datasets:
@@ -128,7 +129,7 @@ class Workspace:
 def open_workspace(
     paths: Sequence[Path], *, person: str, out: Path, compared: Sequence[Path] = (), folder: Path | None = None
 ) -> Workspace:
-    """Recognise folders by what is in them, and open what they rest on: a dataset's videos, a run's dataset.
+    """Recognise folders by their content, and open their dependencies: a dataset's videos, a run's dataset.
 
     Args:
         paths: of a release, a dataset made by `build`, run folders or a folder of them, a project, a review file.
@@ -136,7 +137,7 @@ def open_workspace(
         folder: see `Workspace`.
 
     Raises:
-        ConfigError: a path is none of these, two releases or projects are named, or `person` is no name of a folder.
+        ConfigError: an unknown kind of path, two releases or projects, or `person` cannot be the name of a folder.
         DataError: a file in it cannot be read.
     """
     check_person(person, "--by")
@@ -156,7 +157,7 @@ def open_workspace(
     for folder in workspace.datasets if workspace.release is None else ():
         root = recorded_root(folder)
         if root is not None and workspace.release is None:
-            with suppress(DataError):  # the studio then says that the videos are missing
+            with suppress(DataError):  # the studio then reports that the videos are missing
                 workspace.release = SceneGraph(root)
     return workspace
 
@@ -171,7 +172,7 @@ def check_person(name: str, option: str) -> None:
 
 
 def with_folder(workspace: Workspace, path: Path) -> Workspace:
-    """The workspace with one more folder: a project or release takes the place of the one that was open.
+    """Return the workspace with one more folder: a project or release replaces the open one.
 
     Raises ConfigError or DataError as `open_workspace`.
     """
@@ -185,7 +186,7 @@ def with_folder(workspace: Workspace, path: Path) -> Workspace:
 
 
 def _kind_of(path: Path) -> FoundKind | None:
-    """The kind that a path can be opened as; None where nothing is known of it, which may be a release."""
+    """Return the kind that a path can be opened as; None if unrecognised, which may be a release."""
     if path.is_file():
         return "review" if path.suffix == ".jsonl" else None
     if (path / _PROJECT_FILE).is_file():
@@ -222,14 +223,14 @@ def _add_path(workspace: Workspace, path: Path) -> None:
 
 
 class FoundFolder(NamedTuple):
-    """A folder or file below the studio's folder, by its path there."""
+    """A folder or file below the studio's folder, by its relative path."""
 
     kind: FoundKind
     path: str
 
 
 def find_folders(folder: Path) -> list[FoundFolder]:
-    """What can be opened, or given to a command, below a folder: not through links, nor in hidden folders."""
+    """Return paths below a folder that can be opened or given to a command; links and hidden folders are skipped."""
     found: set[FoundFolder] = set()
     pending, scanned = [(folder, 0)], 0
     while pending and scanned < _MOST_SCANNED:
@@ -237,7 +238,7 @@ def find_folders(folder: Path) -> list[FoundFolder]:
         try:
             with os.scandir(path) as scan:
                 entries = sorted(scan, key=lambda entry: entry.name)
-        except OSError:  # not ours to read
+        except OSError:  # not readable for us
             continue
         scanned += len(entries)
         files = {entry.name for entry in entries if entry.is_file()}
@@ -270,9 +271,9 @@ def _found_files(folder: Path, files: set[str], depth: int) -> Iterator[FoundFol
 
 
 def default_paths(folder: Path) -> list[Path]:
-    """What a studio opens where nothing is named: the newest project and release of a folder, and all else in it.
+    """Return the paths that a studio opens by default: the newest project and release of a folder, and all other kinds.
 
-    What cannot be opened, such as another program's project.json, is left out and named in the log.
+    Paths that cannot be opened, such as another program's project.json, are left out and named in the log.
     """
     by_kind: dict[FoundKind, list[Path]] = {}
     for kind, name in find_folders(folder):
@@ -301,7 +302,7 @@ def _examples_of(folder: Path) -> dict[str, list[Example]]:
 
 
 def whole_number(query: Mapping[str, str], name: str) -> int:
-    """A number of an address. Raises DataError for what is none."""
+    """Return a number of an address. Raises DataError if it is invalid."""
     text = query[name]
     if not (text.isascii() and text.isdigit() and len(text) < 10):
         raise DataError(f"{name} is {text[:40]!r}. Remedy: give a whole number from 0")
@@ -309,7 +310,7 @@ def whole_number(query: Mapping[str, str], name: str) -> int:
 
 
 def sent_as(kind: type[SentT], body: bytes) -> SentT:
-    """The body that a page sent, as a record. Raises DataError for what is none."""
+    """Return the body sent by a page as a record. Raises DataError if it is invalid."""
     try:
         return msgspec.json.decode(body, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
@@ -317,7 +318,7 @@ def sent_as(kind: type[SentT], body: bytes) -> SentT:
 
 
 class BackgroundWork:
-    """Starts at once, or when `turn` is free. `step` says what it is at."""
+    """Starts at once, or when `turn` is free. `step` describes its current work."""
 
     def __init__(self, work: Callable[[BackgroundWork], object], turn: threading.Lock) -> None:
         self.state: Literal["waiting", "running", "done", "failed"] = "waiting"

@@ -67,7 +67,7 @@ def prompt(**changes: object) -> dict[str, Any]:
     [
         (masks(video="other"), "no video 'other'"),
         (masks(video="../up"), r"no video '../up'"),
-        (masks(by=" "), "nobody says so"),
+        (masks(by=" "), "no person is named"),
         (masks(colour="red"), "colour"),
         (masks(objects={}), "'cup' has no category"),
         (masks(objects={"cup": "grail"}), "no category 'grail'"),

@@ -79,12 +79,12 @@ def test_a_form_shows_the_command_that_one_would_type(anna: Visitor) -> None:
         ("validate", {"root": "out"}, "leads outside"),
         ("validate", {"root": "nowhere"}, "there is no"),
         ("mini", {"out": "--help"}, "begins with a dash"),
-        ("mini", {"out": "~"}, "only a shell knows"),
-        ("mini", {"out": "~/kitchen"}, "only a shell knows"),
-        ("start", {"project": "p", "videos": "~anna/videos"}, "only a shell knows"),
-        ("validate", {"root": "~root"}, "only a shell knows"),
+        ("mini", {"out": "~"}, "only a shell can expand"),
+        ("mini", {"out": "~/kitchen"}, "only a shell can expand"),
+        ("start", {"project": "p", "videos": "~anna/videos"}, "only a shell can expand"),
+        ("validate", {"root": "~root"}, "only a shell can expand"),
         ("mini", {"out": "out/kitchen"}, "leads outside"),
-        ("mini", {"out": "kitchen", "videos": "1e9"}, "is no number"),
+        ("mini", {"out": "kitchen", "videos": "1e9"}, "is not a number"),
         ("mini", {"out": "a\nb"}, "cannot be seen"),
         ("mini", {"out": "a" * 501}, "too long"),
         ("start", {"project": "p", "videos": "/no/such/folder"}, "there is no folder"),
@@ -183,7 +183,7 @@ def test_a_video_that_is_dropped_is_written_whole_or_not_at_all(anna: Visitor, f
     assert (folder / "videos" / "a.mp4").read_bytes() == video
     again, none, empty = (upload(anna, "videos", *sent) for sent in (("a.mp4", b"x"), ("b.mp4", b"x"), ("c.mp4", b"")))
     assert (again[0], none[0], empty[0]) == (400, 400, 400)
-    assert "is there already" in again[1]
+    assert "already exists" in again[1]
     assert [path.name for path in (folder / "videos").iterdir()] == ["a.mp4"]
 
 

@@ -340,7 +340,7 @@ def test_a_file_that_is_no_study_is_named(study: Path) -> None:
     study.mkdir()
     for content in (b"{", b"[]", b'{"version": 2}', msgspec.json.encode({"version": 1, "port": "x"})):
         (study / "study.json").write_bytes(content)
-        with pytest.raises(Exception, match=r"study\.json: is no study.*Remedy"):
+        with pytest.raises(Exception, match=r"study\.json: is not a study.*Remedy"):
             read_study(study)
 
 

@@ -66,7 +66,7 @@ class Timeline:
         return int(np.abs(seconds - moment).argmin())
 
     def span(self, span: Span) -> tuple[int, int, bool] | str:
-        """Return the frames [start, end) of a span, and whether it was cut at the video's end; or why there are none."""
+        """Return the frames [start, end) of a span, and whether it was cut at the video's end; or why it has none."""
         start = self.frame(span.start)
         if isinstance(start, str):
             return start

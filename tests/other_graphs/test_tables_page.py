@@ -16,7 +16,7 @@ from barista_bench.scene_graph import SceneGraph
 from tests.releases import write_video
 
 PAGE = (Path(__file__).parents[2] / "docs" / "other_graphs.md").read_text(encoding="utf-8")
-SECTION = PAGE.partition("### Tables of your own")[2].partition("## Incomplete graphs")[0]
+SECTION = PAGE.partition("### Your own tables")[2].partition("## Incomplete graphs")[0]
 FILES = dict(re.findall(r"^`([\w.]+)`:\n\n```\w+\n(.*?)```", SECTION, re.DOTALL | re.MULTILINE))
 COMMANDS = re.findall(r"^    barista-bench (.*)$", SECTION, re.MULTILINE)
 

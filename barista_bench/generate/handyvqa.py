@@ -48,9 +48,7 @@ class HandyvqaFamily(Family):
             ("state", domain.attributes, (self.domain_words.state,)),
         ):
             if unknown := sorted(set(words_used) - set(described)):
-                raise domain_error(
-                    domain, f"families.{self.name}.{key}: {unknown[0]!r} is described nowhere in the file"
-                )
+                raise domain_error(domain, f"families.{self.name}.{key}: {unknown[0]!r} is not described in the file")
         if domain.lengths.clip != 2 * release.HALF_WINDOW_S:
             clip = f"{domain.lengths.clip:g} s, and a clip of this benchmark has {2 * release.HALF_WINDOW_S:g} s"
             raise domain_error(domain, f"lengths.clip is {clip}")

@@ -130,7 +130,7 @@ def apply_review(
     kept_items = []
     unknown = sorted({item for item in review if item.partition("/")[0] == family} - {row.item for row in rows})
     if unknown:
-        raise DataError(f"{unknown[0]}: is in the review, but is not generated.  {_REMEDY}")
+        raise DataError(f"{unknown[0]}: is in the review, but is not generated. {_REMEDY}")
     for item, row in zip(items, rows, strict=True):
         reviewed = review.get(row.item, row)
         if reviewed.proof != row.proof:

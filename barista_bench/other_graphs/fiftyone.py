@@ -122,7 +122,7 @@ def _add_label(rows: Rows, video: VideoRows, kind: str, label: Record, moment: M
         video.segments.append(SegmentRow(where, "activities", label["label"], Span(first, last)))
         return
     if moment is None:
-        raise ValueError("an object of a whole video")
+        raise ValueError("an object of a complete video")
     if kind.startswith("Polyline") and not (label.get("closed") or label.get("filled")):
         video.tally.left_out["shapes without an area: open polylines"] += 1
         return
@@ -142,7 +142,7 @@ def _shape(label: Record) -> Shape:
     """Return a box as fractions of the picture; a mask inside it is scaled to the box."""
     box = box_shape([float(number) for number in label["bounding_box"]], "xywh", "fractions")
     if label.get("mask_path"):
-        raise ValueError("a mask in a file of its own")
+        raise ValueError("a mask in a separate file")
     if label.get("mask") is None:
         return box
     text = label["mask"]["$binary"]["base64"]

@@ -96,7 +96,7 @@ def import_graphs(
     """
     reader = graph_source(name)
     if not source.is_dir():
-        raise DataError(f"{source}: no such folder. Remedy: name the dataset's folder")
+        raise DataError(f"{source}: no such folder. Remedy: give the path of the dataset's folder")
     refuse_inside(out, source)
     loaded_domain = load_domain(domain)
     if map is None:
@@ -104,7 +104,7 @@ def import_graphs(
     elif reader.open_mapped:
         dataset = reader.open_mapped(source, loaded_domain, map)
     else:
-        raise ConfigError(f"--map: {name} has a layout of its own. Remedy: leave --map out, or give --from table")
+        raise ConfigError(f"--map: {name} has a fixed layout. Remedy: leave --map out, or give --from table")
     if unknown := sorted(set(videos).difference(dataset.video_ids)):
         raise ConfigError(f"videos: {source} has no {unknown[0]!r}. Remedy: choose among its {len(dataset.video_ids)}")
     _prepare_root(out, dataset.terms or reader.terms)
@@ -133,7 +133,7 @@ def import_graphs(
 def _prepare_root(out: Path, terms: Terms) -> None:
     """Create the root, or check that it belongs to the same dataset."""
     if out.is_dir() and any(out.iterdir()) and read_terms(out) != terms:
-        raise ConfigError(f"{out}: holds something else. Remedy: choose a new folder")
+        raise ConfigError(f"{out}: contains other files. Remedy: choose a new folder")
     out.mkdir(parents=True, exist_ok=True)
     write_whole(out / TERMS_FILE, terms_bytes(terms))
 

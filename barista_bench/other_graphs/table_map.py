@@ -135,7 +135,7 @@ def load_map(name: str) -> TableMap:
         raise ConfigError(f"{path}: {error}. Remedy: {_REMEDY}") from error
     objects = table_map.objects
     if table_map.tool is None and objects is None:
-        raise ConfigError(f"{path}: says neither `tool` nor `objects`. Remedy: {_REMEDY}")
+        raise ConfigError(f"{path}: has neither `tool` nor `objects`. Remedy: {_REMEDY}")
     if objects and objects.box is None and objects.mask is None:
         raise ConfigError(f"{path}: objects: has neither `box` nor `mask`. Remedy: name their columns")
     if objects and objects.video is None and VIDEO not in objects.file:

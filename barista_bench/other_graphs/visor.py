@@ -186,9 +186,7 @@ class Visor(OpenedSource):
         facts, mapping = video_facts(video), self._mapping(video_id)
         frames = [mapping.get(picture.frame.image.name, 0) - 1 for picture in pictures]  # the mapping is counted from 1
         if not all(a < b for a, b in zip([-1, *frames], [*frames, facts.frame_count], strict=True)):
-            raise DataError(
-                f"{video}: {MAPPING} names no frame of it for a picture, or in another order. Remedy: {_REMEDY}"
-            )
+            raise DataError(f"{video}: {MAPPING} lacks a frame for a picture, or has another order. Remedy: {_REMEDY}")
         if (facts.width, facts.height) != SIZE:
             raise DataError(
                 f"{video}: is {facts.width}x{facts.height}, masks are {SIZE[0]}x{SIZE[1]}. Remedy: {_REMEDY}"

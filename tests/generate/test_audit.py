@@ -54,7 +54,7 @@ def test_a_built_set_is_audited_task_by_task(generated: Callable[[str], Path], t
 
 def test_a_set_without_choices_is_an_error(generated: Callable[[str], Path], tmp_path: Path) -> None:
     folder = build(generated("tog_bench"), tmp_path / "set", benchmark="tog_bench", frames="linked", cache=False).folder
-    with pytest.raises(DataError, match=r"no task of it gives choices\. Remedy"):
+    with pytest.raises(DataError, match=r"none of its tasks has choices\. Remedy"):
         choice_sets(str(folder), "tog_bench")
 
 

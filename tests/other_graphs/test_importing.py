@@ -61,7 +61,7 @@ def test_what_is_no_place_or_no_video_is_refused(tmp_path: Path) -> None:
     source = write(tmp_path / "source", video("v1"))
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "diary.txt").touch()
-    with pytest.raises(ConfigError, match="holds something else"):
+    with pytest.raises(ConfigError, match="contains other files"):
         import_graphs("pvsg", source, tmp_path / "full")
     with pytest.raises(ConfigError, match="lies inside"):
         import_graphs("pvsg", source, source / "graphs")

@@ -290,7 +290,7 @@ def test_questions_come_out_of_imported_tables(tmp_path: Path) -> None:
     ("content", "message"),
     [
         ({"tool": "cvat"}, "Invalid enum value 'cvat' - at `$.tool`"),
-        ({}, "says neither `tool` nor `objects`"),
+        ({}, "has neither `tool` nor `objects`"),
         ({"objects": {"file": "a.csv", "frame": "f", "category": "c", "video": "v"}}, "neither `box` nor `mask`"),
         ({"objects": {"file": "a.csv", "frame": "f", "category": "c", "box": "b"}}, "has no `video`"),
         (with_table("relations", subjct="a"), "unknown field `subjct`"),

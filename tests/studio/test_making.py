@@ -85,7 +85,7 @@ def test_a_form_shows_the_command_that_one_would_type(anna: Visitor) -> None:
         ("validate", {"root": "~root"}, "only a shell can expand"),
         ("mini", {"out": "out/kitchen"}, "leads outside"),
         ("mini", {"out": "kitchen", "videos": "1e9"}, "is not a number"),
-        ("mini", {"out": "a\nb"}, "cannot be seen"),
+        ("mini", {"out": "a\nb"}, "contains invisible characters"),
         ("mini", {"out": "a" * 501}, "too long"),
         ("start", {"project": "p", "videos": "/no/such/folder"}, "there is no folder"),
         ("start", {"project": "/tmp/p", "videos": "graphs"}, "refused"),

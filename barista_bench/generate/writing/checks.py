@@ -1,23 +1,25 @@
-"""Whether what a model wrote can be used: a question with its answer, and reworded texts of an item.
+"""Check a model's texts: a question with its answer, and reworded texts of an item.
 
-Of a question the release keeps a readable pair whose answer is long enough, and asks once. `protocol="paper"` asks for
-more: that the pair says what the annotations hold, every change and nothing else (`pair_fault`). Words are compared by
-their roots, so that `placing the cup` says `Place cup`. An answer must name the subject and the objects of each change,
-and the change itself where it has a name of its own (opened, started extracting). Neither the question nor the answer
-may name an object category, a colour or a state that is no part of the changes. What else a model could invent, such as
-a manner or a reason, no word list can find.
+For questions, the release uses a readable pair with a long enough answer, and asks once. `protocol="paper"` also
+requires that the pair states exactly the annotated changes (`pair_fault`). Words are compared by their roots, so
+`placing the cup` matches `Place cup`. An answer must name the subject and the objects of each change, and the change
+itself if it has a separate name (opened, started extracting). Neither the question nor the answer may name an object
+category, a colour or a state that is not part of the changes. No word list can find other inventions of a model, such
+as a manner or a reason.
 
-Reworded texts must say what the item's own say. A text may be put together anew, and not say anything else:
+Reworded texts must have the meaning of the item's texts. They may be rephrased under these conditions:
 
-* its words stay, but for endings and those of `FREE`, which say nothing of a scene; so nothing is left out or invented;
-* names, sides, negations and words of order stay in their order, and so do verbs and words of place, numbers and times,
-  and values, which stay letter by letter. Only of a text that makes a single claim (a hand on a thing, a thing in a
-  place) names may change places, since
-* the claims that EgoCoT's checker reads in both (`claims_of`) must be the same: who does what to what;
-* a choice that is a bare name stays as it is;
-* no two choices are alike, and the right ones do not come to stand out by their length.
+* The words stay, except for endings and the words in `FREE`, which carry no information about a scene; so nothing is
+left
+  out or invented.
+* Names, sides, negations and words of order stay in their order, and so do verbs and words of place, numbers and times,
+  and values, which stay letter by letter. Names may change places only in a text with a single claim (a hand on an
+  object, an object in a place).
+* The claims that EgoCoT's checker reads in both (`claims_of`) are the same: who does what to what.
+* A choice that is only a name does not change.
+* No two choices are alike, and the right ones do not become conspicuous by their length.
 
-Grammar and style are not checked. No complaint says which choice is right: the writer reads it.
+Grammar and style are not checked. No complaint reveals the right choice, since the writer reads it.
 """
 
 from __future__ import annotations
@@ -55,7 +57,7 @@ _SYNONYMS = {"start": ("start", "begin", "began"), "stop": ("stop", "end", "fini
 
 
 def root(word: str) -> str:
-    """A word without its endings, crudely; only equality of roots means anything.
+    """Return a word without its endings, crudely; only equality of roots is meaningful.
 
     >>> [root(word) for word in ("placing", "Place", "pressed", "presses", "putting", "cups", "closed")]
     ['plac', 'plac', 'pres', 'pres', 'put', 'cup', 'clos']
@@ -77,9 +79,9 @@ def roots(text: str) -> list[str]:
 
 
 def read_pair(text: str) -> QaPair | Unusable:
-    """The pair in a reply, as the release reads it: a JSON object, or the first of a list, perhaps in a code fence.
+    r"""Parse the pair in a reply as the release does: a JSON object, or the first of a list, perhaps in a code fence.
 
-    >>> read_pair('```json\\n[{"question": "What opens?", "answer": "The lid.", "category": "state_change"}]\\n```')
+    >>> read_pair('```json\n[{"question": "What opens?", "answer": "The lid.", "category": "state_change"}]\n```')
     {'question': 'What opens?', 'answer': 'The lid.', 'category': 'state_change'}
     """
     if len(text) > MAX_REPLY:
@@ -105,16 +107,16 @@ def read_pair(text: str) -> QaPair | Unusable:
 
 
 def length_fault(pair: QaPair) -> str:
-    """The reason for which the release drops a pair that can be read; empty where it keeps it."""
+    """Return the reason why the release drops a readable pair; empty if it keeps it."""
     words = len(pair["answer"].split())
     return f"the answer has {words} words, fewer than {FEWEST_WORDS}" if words < FEWEST_WORDS else ""
 
 
 def pair_fault(pair: QaPair, category: Category, changes: Sequence[Change], domain: Domain | None = None) -> str:
-    """The fault of a pair: what it adds to the changes, or leaves out; empty where it has none.
+    """Return the fault of a pair: additions to the changes, or omissions; empty without fault.
 
     Args:
-        domain: its categories and values may be named only where the changes have them; None: those of coffee, and
+        domain: its categories and values may be named only if the changes have them; None: those of coffee, and
             the states of the release.
     """
     if pair["category"] != category:
@@ -129,7 +131,7 @@ def pair_fault(pair: QaPair, category: Category, changes: Sequence[Change], doma
 
 
 def missing_changes(answer: str, changes: Sequence[Change]) -> list[str]:
-    """Changes that the answer does not name, in words."""
+    """Return the changes that the answer does not name, in words."""
     words = set(roots(answer))
     missing: list[str] = []
     for change in changes:
@@ -142,7 +144,10 @@ def missing_changes(answer: str, changes: Sequence[Change]) -> list[str]:
 
 
 def foreign_names(text: str, changes: Sequence[Change], domain: Domain | None = None) -> list[str]:
-    """Object categories, colours and states in a text that are no part of the changes; of a domain, all its values."""
+    """Return object categories, colours and states in a text that are not part of the changes.
+
+    With a domain, all of its values are checked.
+    """
     texts = [part for c in changes for part in (c.subject, c.kind, c.value, *c.objects)]
     change_roots = {word for part in texts for word in roots(part)}
     words = roots(text)
@@ -186,7 +191,7 @@ class WordingChecker:
     domain: Domain
 
     def fault(self, new: ItemTexts, old: ItemTexts, correct: Sequence[int]) -> str:
-        """The fault of a new wording, its kind before a colon; empty where it can be used.
+        """Return the fault of a new wording, its kind before a colon; empty if it can be used.
 
         Args:
             old: the template's texts.
@@ -207,7 +212,7 @@ class WordingChecker:
         return ""
 
     def words_to_keep(self, texts: ItemTexts) -> list[str]:
-        """Names, numbers and times in the texts, which must stay, as written; each once, in order."""
+        """Return names, numbers and times in the texts, which must stay, as written; each once, in order."""
         names = [
             text[piece.start : piece.end]
             for text in texts.all
@@ -243,8 +248,10 @@ class WordingChecker:
         return ""
 
     def _words_in_order(self, text: str, is_single: bool) -> tuple[list[str], ...]:
-        """Words that must stay in their order: verbs, numbers, values letter by letter (`filled` is not `being
-        filled`), and names, but for a single claim's."""
+        """Return words that must stay in their order: verbs, numbers, values and names.
+
+        Values stay letter by letter (`filled` is not `being filled`). The names of a single claim are left out.
+        """
         words = _words(text)
         verbs = [word for word in words if word in self._verb_roots]
         things = [] if is_single else [word for word in words if word in self._thing_roots]
@@ -252,13 +259,13 @@ class WordingChecker:
         return verbs, numbers, self._values.findall(text.casefold()), things
 
     def _claims(self, text: str) -> list[Claim]:
-        """Claims of a text but those that merely name a thing or a time, which are words that stay."""
+        """Return the claims of a text, except names and times, which are words that stay."""
         claims = claims_of(text, self._vocabulary, terms=self._terms)
         return [claim for claim in claims if claim.kind not in ("object", "time")]
 
     @cached_property
     def _names(self) -> frozenset[str]:
-        """Categories and whatever else things are called."""
+        """Categories and other names of objects."""
         kinds = self.domain.attributes.get("type")
         nouns = (noun for group in self.domain.nouns for noun in group)
         return frozenset((*self.domain.categories, *nouns, *(kinds.values if kinds else ())))
@@ -283,7 +290,7 @@ class WordingChecker:
 
     @cached_property
     def _thing_roots(self) -> frozenset[str]:
-        """Roots of words whose order says what is said of what."""
+        """Roots of words whose order determines the meaning."""
         values = (value for attribute in self.domain.attributes.values() for value in attribute.values)
         words = (word for text in (*self._names, *values) for word in _words(text))
         return frozenset((*words, *SIDE_WORDS, *map(root, NEGATIONS), *map(root, _ORDER_WORDS)))
@@ -301,7 +308,7 @@ _ORDER_WORDS = "first second third then later after before finally last next onc
 
 
 def _words(text: str) -> list[str]:
-    """Roots of the words that must stay, and numbers, in order.
+    """Return roots of the words that must stay, and numbers, in order.
 
     >>> _words("At 00:12.00, which object is the right hand touching?")
     ['00:12.00', 'object', 'right', 'hand', 'touch']
@@ -314,7 +321,7 @@ def _root(token: str) -> str:
 
 
 def _first_word(roots: Counter[str], text: str) -> str:
-    """The first word of a text that has one of these roots."""
+    """Return the first word of a text with one of these roots."""
     return next(token for token in _TOKEN.findall(text) if _root(token.casefold()) in roots)
 
 

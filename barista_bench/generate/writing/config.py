@@ -1,4 +1,4 @@
-"""Every setting of what models write, in one table each, as `runs.ask.config` has them for runs."""
+"""The settings of models that write texts, one table each, as `runs.ask.config` has them for runs."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class QuestionConfig(ModelSettings):
 
 
 class RewordConfig(ModelSettings):
-    """Settings of a writer who puts generated items into other words.
+    """Settings of a writer that rewords generated items.
 
     The descriptions are the help texts of the command line.
     """

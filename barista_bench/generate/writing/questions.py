@@ -1,12 +1,12 @@
 """Questions of temporal VQA, written by a model from the changes of a clip (BARISTA release, and paper A.3.3).
 
-    <out>/replies.jsonl             one line a reply: log, cache and resume
-    <out>/provenance.json           who wrote them, with what prompt and settings, when, and for which videos
-    <out>/<video>_qa_pairs.jsonl    what can be used, in the release's cache format
+    <out>/replies.jsonl             one line per reply: log, cache and resume
+    <out>/provenance.json           the writer, prompt, settings, date and videos
+    <out>/<video>_qa_pairs.jsonl    the usable questions, in the release's cache format
 
-Clips and categories are sampled over all videos that have no such file yet, as the task samples its own; each is asked
-about in one call. `checks.py` decides which replies are used; with `protocol="paper"` a refused one is asked
-for again with the reason, under another seed. `TemporalSampling.pairs` reads the questions.
+Clips and categories are sampled over all videos without such a file, as in the task; each has one call. `checks.py`
+selects the usable replies; with `protocol="paper"` a refused reply is requested again with the reason, under another
+seed. `TemporalSampling.pairs` reads the questions.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ MEANINGS: Mapping[Category, str] = {
 
 @dataclass(slots=True)
 class QuestionSession(AskCounts):
-    """One start. `refusals` say for each question that was given up why its last reply was not used."""
+    """One start. `refusals` lists, for each abandoned question, the fault of its last reply."""
 
     folder: Path
     wanted: int = 0
@@ -90,8 +90,11 @@ class _PlannedQuestion(PendingReply[QaPair]):
 
 
 class _Provenance(msgspec.Struct):
-    """The writer of a folder's questions. `open` are the videos of a start that lacks replies: the next one samples
-    from the same, and so plans the same questions."""
+    """The writer of a folder's questions.
+
+    `open` are the videos of a start without all replies: the next start samples from them, and so plans the same
+    questions.
+    """
 
     identity: dict[str, Any]
     date: str
@@ -101,22 +104,22 @@ class _Provenance(msgspec.Struct):
 
 
 def write_questions(config: QuestionConfig, model: Model | None = None) -> QuestionSession:
-    """Ask for a question about each clip and category sampled, and write what can be used. Start again to go on.
+    """Ask for a question about each sampled clip and category, and write the usable ones. Start again to resume.
 
-    Videos whose file is there are left out; a video without usable questions gets an empty file.
+    Videos with a file are skipped; a video without usable questions gets an empty file.
 
     Args:
-        model: the writer, instead of the one that `config.model` names.
+        model: the writer, instead of the model named by `config.model`.
 
     Raises:
-        ConfigError: a setting cannot be used, or the folder holds the questions of another writer.
+        ConfigError: a setting cannot be used, or the folder contains the questions of another writer.
         DataError, ModelError: the release or the model cannot be used.
     """
     task = TemporalVQA(options={"protocol": config.protocol})
     pairs = [pair.removeprefix(f"{task.name}.") for pair in config.sampling]
     overrides = parse_pairs(pairs)
     if "pairs" in overrides:
-        raise ConfigError("sampling has no 'pairs' here: they are what is written. Remedy: leave it out")
+        raise ConfigError("sampling has no 'pairs' here: this command writes them. Remedy: leave it out")
     sampling = task.sampling.with_overrides(overrides)
     prompts, earlier, domain = _writer_prompts(config), _read_provenance(config.out), changes_domain(sampling.domain)
     check_place(config.out)
@@ -153,7 +156,7 @@ def write_questions(config: QuestionConfig, model: Model | None = None) -> Quest
 
 
 def question_prompt(prompts: PromptTexts, category: Category, context: str, refusal: str = "") -> Prompt:
-    """The prompt for the writer; `refusal` is why its last reply was refused."""
+    """Return the prompt for the writer; `refusal` is the fault of its last reply."""
     system, user = prompts.fill(
         category=category,
         meaning=MEANINGS[category],
@@ -175,7 +178,7 @@ def _writer_prompts(config: QuestionConfig) -> PromptTexts:
 def _plan(
     task: TemporalVQA, sampling: TemporalSampling, config: QuestionConfig, earlier: _Provenance | None
 ) -> tuple[list[str], list[_PlannedQuestion]]:
-    """The sampled videos without questions, and the questions to be written about them."""
+    """Return the sampled videos without questions, and the questions to be written about them."""
     graph = SceneGraph(config.source)
     sampling.refuse_unknown_videos(graph)
     pool = [video_id for video_id in graph.video_ids if not (config.out / f"{video_id}{SUFFIX}").exists()]
@@ -215,7 +218,7 @@ def _claim(
     earlier: _Provenance | None,
     video_ids: Sequence[str],
 ) -> _Provenance:
-    """Record who writes here, or check that it is the same writer; the date is that of the first start."""
+    """Record the writer of the folder, or check that it is the same; the date is that of the first start."""
     fields = ("frames", "spacing", "per_class", "seed", "draw_seed")
     identity = plain_json(
         {
@@ -228,7 +231,7 @@ def _claim(
         }
     )
     if earlier and earlier.identity != identity:
-        raise ConfigError(f"{config.out}: holds the questions of another writer. Remedy: use another --out")
+        raise ConfigError(f"{config.out}: contains the questions of another writer. Remedy: use another --out")
     if earlier and config.date not in (None, earlier.date):
         raise ConfigError(f"{config.out}: was begun on {earlier.date}. Remedy: leave --date out")
     provenance = _Provenance(

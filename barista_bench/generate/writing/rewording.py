@@ -1,12 +1,13 @@
-"""Generated items put into other words by a language model, as a review that `generate --review` applies.
+"""Generated items reworded by a language model, as a review that `generate --review` applies.
 
-    <out>/review.jsonl      all items; `revise` where the new wording says the same, without a verdict otherwise
-    <out>/wordings.jsonl    of each item asked about: its facts, who was asked, how often, and why a reply was refused
-    <out>/replies.jsonl     one line a reply: log, cache and resume
-    <out>/provenance.json   the model, prompt, settings, items and domain; nobody else writes here
+    <out>/review.jsonl      all items; `revise` with an accepted wording, otherwise without a verdict
+    <out>/wordings.jsonl    for each requested item: its facts, the model, the attempts, and the faults of refused
+        replies
+    <out>/replies.jsonl     one line per reply: log, cache and resume
+    <out>/provenance.json   the model, prompt, settings, items and domain; no other writer may use the folder
 
-A reply is checked (`checks.py`) and, where it is refused, asked for once more with the reason; then the
-template's texts stay. Killed at any moment, the same command goes on, and ends with the same bytes.
+A reply is checked (`checks.py`). A refused reply is requested once more with the reason; after that the template's
+texts stay. A killed command resumes, and gives the same bytes.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ SCHEMA = object_schema({"question": {"type": "string"}, "choices": {"type": "arr
 
 @dataclass(slots=True)
 class RewordSession(AskCounts):
-    """One start. `kept_by_reason` counts the items whose template stays, by the reason."""
+    """One start. `kept_by_reason` counts the items that keep their template, by the reason."""
 
     folder: Path
     items: int = 0
@@ -61,7 +62,7 @@ class RewordSession(AskCounts):
 
 @dataclass(slots=True)
 class _Rewording(PendingReply[ItemTexts]):
-    """One item, its template's texts, and what of them must stay."""
+    """One item, its template's texts, and the words that must stay."""
 
     row: ReviewedItem
     texts: ItemTexts
@@ -77,13 +78,14 @@ class ItemWording(msgspec.Struct, frozen=True):
 
     Args:
         item, proof: as in the review file.
-        facts: texts of the template, and what of them must stay.
-        model: who was asked.
+        facts: texts of the template, and the words that must stay.
+        model: the writer.
         prompt: SHA-256 of the prompt file.
-        seeds, replies: of each attempt, its seed and its key in `replies.jsonl`, which holds the hash of what was sent.
+        seeds, replies: of each attempt, its seed and its key in `replies.jsonl`, which contains the hash of the
+            request.
         checks: version of the checks.
         revised: whether the last reply was used.
-        reason: why not, otherwise.
+        reason: the fault of the last reply otherwise.
     """
 
     item: str
@@ -99,20 +101,20 @@ class ItemWording(msgspec.Struct, frozen=True):
 
 
 def reword(config: RewordConfig, model: Model | None = None) -> RewordSession:
-    """Have the items of a generated folder reworded that nobody has judged yet. Start again to go on.
+    """Reword the items of a generated folder that have no verdict yet. Start again to resume.
 
-    Items of families whose texts are shared by whole sets (ViSTa) stay as they are.
+    Items of families whose texts are shared by complete sets (ViSTa) do not change.
 
     Args:
-        model: the writer, instead of the one that `config.model` names.
+        model: the writer, instead of the model named by `config.model`.
 
     Raises:
-        ConfigError: a setting cannot be used, or the folder holds the wordings of another writer or of other items.
+        ConfigError: a setting cannot be used, or the folder contains the wordings of another writer or of other items.
         DataError, ModelError: the items or the model cannot be used.
     """
     source = config.folder / REVIEW_FILE
     if not source.is_file():
-        raise DataError(f"{source}: not there. Remedy: name a folder that `barista-bench generate` wrote")
+        raise DataError(f"{source}: does not exist. Remedy: name a folder that `barista-bench generate` wrote")
     rows = read_review(source)
     domain, prompts = load_domain(config.domain), packaged_prompts(__package__, "rewording")
     checker = WordingChecker(domain)
@@ -163,7 +165,7 @@ def reword(config: RewordConfig, model: Model | None = None) -> RewordSession:
 
 
 def rewording_prompt(prompts: PromptTexts, texts: ItemTexts, words_to_keep: Sequence[str], refusal: str = "") -> Prompt:
-    """The prompt for the writer; `refusal` is why its last reply could not be used."""
+    """Return the prompt for the writer; `refusal` is the fault of its last reply."""
     choices = {f"choice {number}": choice for number, choice in enumerate(texts.choices, start=1)}
     fields = {"question": texts.question, **choices, "must stay": "; ".join(words_to_keep), "refused": refusal}
     fence, data = fenced(fields)
@@ -172,7 +174,7 @@ def rewording_prompt(prompts: PromptTexts, texts: ItemTexts, words_to_keep: Sequ
 
 
 def read_texts(text: str) -> ItemTexts | Unusable:
-    """The texts in a reply, blanks made one.
+    """Return the texts in a reply, with single blanks.
 
     >>> read_texts('{"question": "Which  cup?", "choices": ["The red one."]}')
     ItemTexts(question='Which cup?', choices=('The red one.',))
@@ -190,10 +192,12 @@ def read_texts(text: str) -> ItemTexts | Unusable:
 
 
 def _claim(folder: Path, identity: dict[str, Any]) -> None:
-    """Record who writes here, or check that it is the same writer about the same items."""
+    """Record the writer of the folder, or check that it and the items are the same."""
     path, content = folder / PROVENANCE_FILE, json.dumps(identity, indent=1, sort_keys=True) + "\n"
     if path.exists() and path.read_bytes() != content.encode():
-        raise ConfigError(f"{folder}: holds wordings of another writer, or of other items. Remedy: use another --out")
+        raise ConfigError(
+            f"{folder}: contains wordings of another writer, or of other items. Remedy: use another --out"
+        )
     write_whole(path, content)
 
 

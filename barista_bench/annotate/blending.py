@@ -29,7 +29,7 @@ from barista_bench.scene_graph.masks import Rle, decode_mask, encode_mask
 
 Gray: TypeAlias = NDArray[np.uint8]
 Plane: TypeAlias = NDArray[np.float32]
-"""One number a pixel of the working size, (height, width)."""
+"""One number per pixel of the working size, (height, width)."""
 
 # Pixels that forward and backward flow may disagree by, and what beyond that takes confidence down to 1/e.
 _FREE_DISAGREEMENT, _DISAGREEMENT = 1.0, 8.0
@@ -131,7 +131,7 @@ def _difference(keyframe: Gray, positions: Plane, gray: Gray) -> Plane:
 
 Picture: TypeAlias = NDArray[np.uint8]
 ColourTable: TypeAlias = NDArray[np.float32]
-"""For each of 16 x 16 x 16 colours log P(colour | object) - log P(colour | what is around it)."""
+"""log P(colour | object) - log P(colour | surroundings) for each of 16 x 16 x 16 colours."""
 
 _BINS = 16
 _LEVELS = 256 // _BINS

@@ -44,7 +44,7 @@ _LONGEST = 600  # frames without a keyframe: a stretch is held at once, 0.5 to 1
 _TRIALS = 4  # maximum number of left-out keyframes to find the objects where colour helps
 
 _RULES = "2"
-"""Version of the rules; masks that were carried by earlier ones are carried again."""
+"""Version of the rules; masks propagated with earlier versions are propagated again."""
 KnownObjects: TypeAlias = dict[str, KnownMask]
 
 

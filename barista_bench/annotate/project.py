@@ -45,7 +45,7 @@ from barista_bench.version import __version__
 PROJECT_FILE = "project.json"
 VOCABULARY_FILE = "vocabulary.yaml"
 LOCK_FILE = f"{PROJECT_FILE}.lock"
-"""Stays behind; an unlocked one means nothing."""
+"""The file remains; without a lock it has no meaning."""
 MOST_TRACK_LINE = 2**26
 """Bytes of one frame's masks."""
 _MOST_EDIT = 2**20

@@ -142,7 +142,7 @@ class KeyframeProposals(ProjectRecord, frozen=True, kw_only=True):
     frame: Frame
     proposals: list[Proposal]
     earlier: dict[str, str]
-    """Objects accepted earlier in the segment, with their categories: use their ids again where they are seen."""
+    """Objects accepted earlier in the segment, with their categories: reuse their ids if they are visible."""
 
 
 class ProposalsFile(StageFile, frozen=True, kw_only=True):
@@ -229,7 +229,7 @@ class ReviewFile(StageFile, frozen=True, kw_only=True):
 
 
 Claim: TypeAlias = tuple[tuple[str, ...], str, str]
-"""What a layer says of objects: these (one of an attribute; source and target of a relation), type and value."""
+"""A layer's key of objects (one of an attribute; source and target of a relation), type and value."""
 
 
 class LayerAttribute(ProjectRecord, frozen=True, kw_only=True):

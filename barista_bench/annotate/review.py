@@ -11,12 +11,12 @@ from barista_bench.annotate.records import Doubt, TrackLine
 from barista_bench.scene_graph.masks import mask_boxes
 
 _MOST = 100
-"""Frames a video."""
+"""Maximum number of frames per video."""
 _APART_S = 0.5
 _LOUD = 4.0
-"""An area that changes by this factor from one frame to the next is beyond doubt wrong, or a cut."""
+"""An area that changes by this factor between two frames is certainly wrong, or a cut."""
 _SMALL = 0.0005
-"""Fraction of the picture added to all areas: a few pixels more or less of a tiny object are no sudden change."""
+"""Fraction of the picture added to all areas, so that a few pixels of a tiny object are not a sudden change."""
 _VANISHED = 0.8
 _EDGE = 2  # pixels
 

@@ -156,7 +156,7 @@ class AnnotationStage:
     writes: type[ProjectRecord]
     needs: tuple[type[ProjectRecord], ...]
     identity_of: Callable[[VideoFiles], ModelIdentity | None]
-    """None where the settings do not ask for the stage."""
+    """None if the settings disable the stage."""
     make: Callable[[VideoFiles, Provenance], None]
     reads: tuple[type[ProjectRecord], ...] = ()
 

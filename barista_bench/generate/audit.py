@@ -26,7 +26,7 @@ MAX_BYTES = 2**30
 """Largest file of items that is read."""
 _REMEDY = "generate the folder again"
 MOST_NAMED = 10
-"""Answers and alike choices that are named."""
+"""Number of answers and of similar choices that are listed."""
 
 
 class GuesserResult(NamedTuple):

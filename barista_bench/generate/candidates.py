@@ -22,19 +22,19 @@ from barista_bench.generate.statements import Statement
 
 Fields = dict[str, Any]
 ALIKE = 0.9
-"""Similarity of two texts, letter by letter, from which on they are no two choices."""
+"""Similarity of two texts, letter by letter, from which they do not count as two choices."""
 
 DECIDED = "decided"
-"""The reason in a tally for what can be asked."""
+"""The reason in a tally for candidates that can be asked."""
 DIVISIBLE = "parts of what it is about may be in several places"
 UNPROVED = "the graph does not prove the answer"
 TOO_FEW = "too few answers that the graph excludes"
 REPEATED = "asks about what another question asks about"
-"""Reasons for not asking what is decided."""
+"""Reasons for not asking decided candidates."""
 AGAIN = 3.0
-"""Seconds between two moments at the least of which a subtask asks the same."""
+"""Minimum seconds between two moments with the same question of a subtask."""
 NEAR_FRACTION = 3
-"""Distractors of which one at the least is from the same moment or about the same thing."""
+"""Number of distractors with at least one from the same moment or about the same object."""
 Tally = Counter[tuple[str, str]]
 """(subtask, reason) to how many of its candidates are `DECIDED`, or could not be asked for that reason."""
 

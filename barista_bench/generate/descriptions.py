@@ -18,19 +18,19 @@ from barista_bench.scene_graph.domain import Side
 from barista_bench.scene_graph.graph_words import past_participle, spoken
 
 Basis: TypeAlias = Literal["name", "action", "hand", "place", "side", "touch order", "appearance"]
-"""What tells a thing from others of its name."""
+"""The property that distinguishes an object from others of its name."""
 TOUCHES: frozenset[Basis] = frozenset({"action", "hand", "touch order"})
-"""What gives away that a hand touches a thing, or will."""
+"""Properties that reveal a present or future touch by a hand."""
 WHOLE_VIDEO: frozenset[Basis] = frozenset({"touch order", "appearance"})
-"""What only those can tell who see the whole video."""
+"""Properties that require watching the complete video."""
 BESIDE = 0.1
-"""Fraction of the frame's width between the centres of two things, at the least, for one to be on the left."""
+"""Minimum distance of the centres of two objects, as a fraction of the frame's width, for one to be on the left."""
 APPEARANCE = 8
-"""A thing that comes into view later does so after this fraction of the video, at the least."""
+"""Minimum delay of an object that comes into view later, as a fraction of the video."""
 ORDINALS = ("first", "second", "third")
 BY_TOUCH = "that the person touches"
 GRIP, TOUCH = "hold", "touch"
-"""Verbs of contacts that say nothing of what is done."""
+"""Verbs of contacts that do not describe an action."""
 
 
 class Description(NamedTuple):

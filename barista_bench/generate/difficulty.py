@@ -15,17 +15,17 @@ from barista_bench.generate.spans import noun_of
 from barista_bench.generate.statements import AllOf, Statement
 
 SAME_OBJECT, SAME_MOMENT = "same object", "same moment"
-"""Origins of a distractor: it says something else of what the answer is about, as at another time; or it is about
-what is to be seen, or goes on, at the moment that is asked about. The first where both are so."""
+"""Origins of a distractor: another claim about the answer's object, for example at another time; or a claim about an
+object or action that is visible or in progress at the moment asked about. If both apply, the first."""
 LARGE, SMALL = 0.05, 0.001
-"""Fractions of the frame from which on what is asked about is easy to see, and from which down it is hard."""
+"""Fractions of the frame: an object is easy to see from the first on, and hard below the second."""
 LONG, SHORT = 10.0, 1.0
-"""Seconds in view from which on a thing is easy to see, and from which down it is hard."""
+"""Seconds in view: an object is easy to see from the first on, and hard below the second."""
 NEAR = 0.25
-"""Fraction of the frame's width between the middles of two boxes that are near to each other, at the most."""
+"""Maximum distance of the centres of two near boxes, as a fraction of the frame's width."""
 MOST_STEPS = 4
 THRESHOLDS = (0.3, 0.5)
-"""Scores from which on a question is medium, and hard."""
+"""Scores from which a question is medium, and hard."""
 
 
 def parse_levels(text: str) -> tuple[Level, ...]:

@@ -219,7 +219,7 @@ def _distinct(rows: Iterator[Json]) -> list[Json]:
 
 
 TEST_EVERY = 3
-"""Every third video that is asked about is in the split test; the first one never is."""
+"""Every third video with questions is in the split test, but never the first."""
 _LETTERS = "ABCD"
 _Record = dict[str, Json]
 

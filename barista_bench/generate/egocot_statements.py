@@ -17,7 +17,7 @@ from barista_bench.scene_graph.domain import Side
 Across: TypeAlias = Literal["left", "right"]
 Down: TypeAlias = Literal["upper", "lower"]
 OFF_CENTRE = 0.12
-"""Fraction of the frame's width or height that a centre lies off its middle at the least, to be clearly on one side."""
+"""Minimum distance of a centre from the frame's middle, as a fraction of its width or height, to be on one side."""
 
 
 class InQuarter(Statement, frozen=True):

@@ -183,7 +183,7 @@ FAMILIES: Mapping[str, str] = {
     "tog_bench": "barista_bench.generate.tog_bench:ToGBenchFamily",
     "egocot": "barista_bench.generate.egocot:EgocotFamily",
 }
-"""Place of each family, by the name of its benchmark: imported when it is asked for."""
+"""Module of each family, by the name of its benchmark: imported when it is needed."""
 
 
 def family_class(name: str) -> type[Family]:

@@ -26,7 +26,7 @@ from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.domain_draft import lacking_lines
 
 LARGEST = 3
-"""Reasons that are named."""
+"""Number of listed reasons."""
 _TELL_APART = (
     "record which hand holds it, what it is on or inside of, or a `color` or `type` that others of its name lack"
 )
@@ -60,7 +60,7 @@ REMEDIES = {
     TOO_SHORT: "record activities from their first frame to their last",
     TOO_LONG: "split the activity, or raise `lengths: {action_max: ...}` in the domain file",
 }
-"""What to do about a reason, by how it begins."""
+"""The remedy for a reason, by the beginning of its text."""
 
 
 class Obstacle(NamedTuple):

@@ -39,11 +39,11 @@ from barista_bench.scene_graph.terms import TERMS_FILE, read_terms, terms_bytes
 REVIEW_FILE = "review.jsonl"
 MISSING_FILE = "missing.json"
 SPARE = 4
-"""Candidates kept for each that is asked for: of all videos, and of each by its fraction of the set."""
+"""Candidates stored per requested one: over all videos, and for each by its fraction of the set."""
 MOST_FRAMES = 6
-"""Frames of a missing annotation that are named."""
+"""Number of listed frames of a missing annotation."""
 UNBALANCED = "left out, so that the set stays in balance"
-"""The reason for not asking what is decided, though there is room for it."""
+"""The reason for not asking a decided candidate although the set has room."""
 
 
 class SubtaskReport(msgspec.Struct, frozen=True):

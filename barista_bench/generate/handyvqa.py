@@ -28,7 +28,7 @@ from barista_bench.scene_graph import SceneGraph, VideoGraph
 from barista_bench.scene_graph.domain import Domain
 
 OPTIONS = 5
-"""Options of a question; more where so many are right that fewer than `LEAST_DISTRACTORS` would be wrong."""
+"""Options of a question; more if fewer than `LEAST_DISTRACTORS` would be wrong."""
 LEAST_DISTRACTORS = 2
 
 
@@ -150,11 +150,11 @@ def _targets(item: Item, graph: VideoGraph, frame: int) -> list[release.TargetRe
 
 
 SLACK = 3.0
-"""A word may stand this many times, and the square root of its due, more or less often in distractors than is due."""
+"""Allowed deviation of a word's count in distractors: this number plus the square root of the expected count."""
 SPARE = 4
-"""Candidates looked at for each that is asked for, at the most."""
+"""Maximum number of candidates examined per requested one."""
 AT_ONCE = 40
-"""Candidates, in the order of `sample`, of which one is chosen as the next."""
+"""Number of next candidates, in the order of `sample`, to choose from."""
 
 DistractorsNeeded = Callable[[QuestionCandidate], int]
 Words = Callable[[QuestionCandidate, Choice], Sequence[str]]

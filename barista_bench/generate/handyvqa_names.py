@@ -11,7 +11,7 @@ from barista_bench.generate.spans import NamedObject
 from barista_bench.generate.statements import Statement
 
 IN_TOUCH: tuple[Basis, ...] = (*sorted(TOUCHES), *sorted(WHOLE_VIDEO))
-"""What must not tell things apart in a clip whose question is about touches."""
+"""Properties that must not identify objects in a clip whose question is about touches."""
 
 
 class ClipNames:

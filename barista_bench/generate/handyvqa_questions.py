@@ -38,11 +38,11 @@ from barista_bench.scene_graph.domain import AttributeWords, DomainRecord, Side
 
 Candidates = Iterator[QuestionCandidate]
 OTHER_ACTIONS = 8
-"""Contacts of other times that wrong answers are made of, at one moment."""
+"""Number of contacts at other times used for wrong answers about one moment."""
 LONGEST_SEQUENCE = 3
-"""Values in a row that an answer names at the most."""
+"""Maximum number of successive values in an answer."""
 MASKED = 3
-"""Annotated frames of a clip whose answer is masks."""
+"""Annotated frames of a clip that is answered by masks."""
 
 
 class HandyvqaWords(DomainRecord, frozen=True):

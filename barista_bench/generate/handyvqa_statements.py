@@ -19,7 +19,7 @@ from barista_bench.scene_graph.domain import Side, is_excluded
 SHOWN = OptionsTask.sampling.frames or 16
 """Frames that the tasks show of a clip."""
 _CLOSE_S = 1e-6
-"""Seconds by which the times of frames may be off, as in `media.frame_choice`."""
+"""Tolerance of the times of frames in seconds, as in `media.frame_choice`."""
 
 
 class ClipWindow(NamedTuple):

@@ -31,9 +31,9 @@ from barista_bench.generate.vista_statements import Depicts
 from barista_bench.scene_graph.domain import Side
 
 WORDS_DECIDE = (Does, DoesNext, NextAction, BringsAbout, Depicts, HandAtWork)
-"""Statements about activities: where one is recorded and does not exclude another, the domain cannot tell them."""
+"""Statements about activities: the domain cannot distinguish a recorded activity that does not exclude another."""
 MOST_NAMED = 8
-"""Annotations that are named."""
+"""Number of listed annotations."""
 
 
 class MissingAnnotation(msgspec.Struct, frozen=True):

@@ -39,11 +39,11 @@ from barista_bench.scene_graph.video_graph import Box, Instance, Segment
 P = ParamSpec("P")
 T = TypeVar("T")
 SMALLEST = 0.0004
-"""Fraction of the frame that a mask covers at least of what is asked about: 15 x 15 pixels of 640 x 360."""
+"""Minimum fraction of the frame for an object's mask: 15 x 15 pixels of 640 x 360."""
 UNCOVERED = 0.4
-"""Fraction of an object's median area that must be seen of it: with less it is mostly hidden, or out of the picture."""
+"""Minimum fraction of an object's median area: below, it is mostly hidden, or outside the picture."""
 APART = 0.01
-"""Fraction of the frame's width that lies between two objects at the least for them to be clearly not in touch."""
+"""Minimum distance of two objects that clearly do not touch, as a fraction of the frame's width."""
 
 
 def cached_by_scene(compute: Callable[Concatenate[Scene, P], T]) -> Callable[Concatenate[Scene, P], T]:
@@ -84,7 +84,7 @@ class Scene:
         self.frame_count = video.frame_count
         self.memo: dict[object, Any] = {}
         self.boxes: Callable[[int], dict[str, Box]] = lru_cache(maxsize=64)(video.boxes)
-        """Frame to boxes, (x, y, width, height) in pixels, of what is annotated on it, by object id."""
+        """Frame to boxes, (x, y, width, height) in pixels, of its annotated objects, by object id."""
         self._instances: Callable[[int], dict[str, Instance]] = lru_cache(maxsize=64)(
             lambda frame: {instance.object.id: instance for instance in video.instances(frame)}
         )

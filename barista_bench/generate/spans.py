@@ -15,7 +15,7 @@ from barista_bench.scene_graph.graph_words import KIND
 
 COLOUR = "color"
 OF = " of the "
-"""Stands before what a thing belongs to."""
+"""Precedes the owner in a name."""
 
 Related = Mapping[str, Collection[str]]
 """Object id to the ids of other objects."""
@@ -73,7 +73,7 @@ def _namesakes(names: Mapping[SceneObject, str]) -> list[tuple[SceneObject, str]
 
 SIDES: tuple[Side, ...] = ("left", "right")
 LabelledSpan: TypeAlias = tuple[str, int, int]
-"""A value, or the like, over frames [start, end)."""
+"""A label, for example a value, over frames [start, end)."""
 
 
 class NamedObject(NamedTuple):

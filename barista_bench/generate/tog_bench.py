@@ -50,7 +50,7 @@ from barista_bench.scene_graph.domain import Domain, DomainRecord
 ANNOTATIONS = "annotations.json"
 LETTERS = ("{a}", "{b}", "{c}", "{d}")
 WISHES = ("I", "My", "The")
-"""First words of an instruction that says what is wanted, not what to do."""
+"""First words of an instruction that is a wish, not a command."""
 Slots: TypeAlias = tuple[tuple[str, ...], ...]
 
 

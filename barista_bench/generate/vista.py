@@ -49,9 +49,9 @@ from barista_bench.scene_graph.domain import Domain
 FOUNDATION = ("objects", "containers", "on_v_off", "pick_v_put", "opening_v_closing")
 LEVELS = range(2, 9)
 LARGEST_FOUNDATION = 8
-"""Descriptions of one set of level 1 at the most."""
+"""Maximum number of descriptions in one set of level 1."""
 MOST_PER_LABEL = 4
-"""Videos of one description of level 1 at the most."""
+"""Maximum number of videos of one description of level 1."""
 
 
 class VistaFamily(Family):
@@ -272,11 +272,11 @@ def _items_in_form(members: Sequence[Item], form: str) -> Iterator[Item]:
 
 
 ENVIRONMENT = "real_life"
-"""Folder of the release in which all sets lie."""
+"""Folder of the release with all sets."""
 EXTRA_TYPES = frozenset({"opening_v_closing"})
-"""Types of level 1 that lie in `extrapyramidal`, as in the release; the others in `foundation`."""
+"""Types of level 1 in the folder `extrapyramidal`, as in the release; the others are in `foundation`."""
 CACHED_CLIPS = 24
-"""Clips of one video that are kept decoded and converted, in the small size of the release."""
+"""Number of decoded and converted clips of one video in memory, in the small size of the release."""
 
 
 def write_release(items: Sequence[Item], source: SceneGraph, out: Path, words: VistaWords) -> None:

@@ -32,27 +32,27 @@ from barista_bench.generate.wordings import Phrases, Slots, plain_text
 from barista_bench.scene_graph.domain import DomainRecord
 
 Order: TypeAlias = tuple[int, ...]
-"""Indices of clips, in the order in which they are joined."""
+"""Indices of clips, in the order of joining."""
 Saying: TypeAlias = tuple[Slots, Statement]
-"""Words about a clip, in a wording's slots, and the statement that they make."""
+"""Words about a clip, in a wording's slots, and their statement."""
 REVIEW_QUESTION = "Which of these describes the clip?"
-"""The question to people who check a description; models are asked in the benchmark's own way."""
+"""The question to people who check a description; models get the benchmark's question."""
 LARGEST_SET = 9
 """Descriptions of a general set; the release's have as many."""
 PERMUTATIONS = 3
 """Orders of a permutation set, 2 at level 2."""
 PATHS_TRIED = 20_000
-"""Clips that are tried, at the most, to find a set's sequences: in a long video there is no end."""
+"""Maximum number of clips tried to find a set's sequences: a long video has too many."""
 SEQUENCES_TRIED = 500
-"""Sequences out of which a set's are chosen, at the most."""
+"""Maximum number of sequences to choose a set's from."""
 TOO_SHORT, TOO_LONG = "it has less than", "it lasts more than"
-"""What reasons for not showing an action begin with."""
+"""Beginning of the reasons for not showing an action."""
 LEAST_STATE_S = 0.5
-"""Seconds of a clip that shows a state, at the least."""
+"""Minimum seconds of a clip that shows a state."""
 
 
 _PARTICLES = ("", "up", "down", "on", "off", "in", "out", "away", "back", "over")
-"""Words behind a verb that "it" stands before."""
+"""Particles of verbs that follow "it"."""
 
 
 class VistaWords(DomainRecord, frozen=True):

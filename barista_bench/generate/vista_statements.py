@@ -14,7 +14,7 @@ from barista_bench.scene_graph import Layer
 
 ClipT = TypeVar("ClipT")
 HANDS_SEEN = 0.5
-"""Fraction of a clip's moments, four a second, at which some hand is well to be seen."""
+"""Fraction of a clip's moments, four a second, with a clearly visible hand."""
 
 
 class Depicts(Statement, frozen=True):

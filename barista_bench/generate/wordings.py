@@ -19,7 +19,7 @@ from barista_bench.generate.candidates import Item
 from barista_bench.scene_graph.graph_words import third_person
 
 JOIN_TWO = " and then "
-"""Between the only two of several phrases."""
+"""Separator of exactly two phrases."""
 _ALTERNATIVES = re.compile(r"\[([^\]]*)\]")
 Slots = Mapping[str, Any]
 

@@ -31,9 +31,9 @@ from barista_bench.scene_graph.release import MAX_TEXT, Layer, tidy_name
 from barista_bench.scene_graph.shapes import Rle
 
 OTHER_ATTRIBUTE = "attribute"
-"""Type of an attribute's value that the domain file does not know."""
+"""Type of an attribute's value that is not in the domain file."""
 _TOLERANCE = 0.001
-"""Seconds by which a time that was rounded may miss its frame."""
+"""Maximum distance in seconds of a rounded time from its frame."""
 
 
 class Timeline:

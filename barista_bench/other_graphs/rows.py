@@ -29,7 +29,7 @@ from barista_bench.scene_graph.shapes import Rle
 MAX_BYTES = 2**30
 """Most bytes of one file of annotations."""
 _MOST_NAMED = 1000
-"""Lost records of a video that its notes name."""
+"""Maximum number of lost records listed in a video's notes."""
 OBJECTS = "objects"
 T = TypeVar("T")
 
@@ -38,7 +38,7 @@ Moment: TypeAlias = int | float | str
 Box: TypeAlias = tuple[float, float, float, float]
 """Left, top, width and height in pixels."""
 Shape: TypeAlias = Callable[[int, int], Rle | Box | str]
-"""Draws on a frame of (height, width): a mask, a box, or what is wrong."""
+"""Draws on a frame of (height, width): a mask, a box, or the reason for failure."""
 
 
 class Span(NamedTuple):
@@ -143,11 +143,11 @@ class Rows:
         self.source = source
         self.videos: dict[str, VideoRows] = {}
         self.vocabulary: set[str] = set()
-        """Categories that the source has, used or not."""
+        """Categories of the source, used or not."""
         self.tally = ImportTally()
-        """Of what belongs to no video."""
+        """Counts of records that belong to no video."""
         self.lossy: set[str] = set()
-        """Sections of which a record was lost that may be of any video."""
+        """Sections with a lost record that may belong to any video."""
         self.sha256 = hashlib.sha256()
         """Of all files that were read."""
         self._media, self._folders = _media_below(source)

@@ -34,9 +34,9 @@ from barista_bench.scene_graph.release import (
 from barista_bench.scene_graph.terms import Terms
 
 OTHER_RELATION = "relation"
-"""Relation type of a predicate that the domain file does not know."""
+"""Relation type of a predicate that is not in the domain file."""
 _SAME_PLACE = {"in": "inside", "on top of": "on", "below": "under", "beneath": "under", "attached with": "attached to"}
-"""Predicates that say the same as one that domain files have."""
+"""Predicates with the meaning of one in domain files."""
 _NAMESPACE = uuid.uuid5(uuid.NAMESPACE_DNS, "other-graphs.barista-bench")
 Name: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 
@@ -77,7 +77,7 @@ class OpenedSource(ABC):
 
     video_ids: Sequence[str]
     terms: Terms | None = None
-    """Terms of this copy of the dataset, where they are not those of the reader."""
+    """Terms of this copy of the dataset, if they differ from the reader's."""
 
     @property
     def tally(self) -> ImportTally:
@@ -145,11 +145,11 @@ class GraphWriter:
         self.attributes: dict[tuple[str, str, str], list[tuple[int, int]]] = {}
         self.segments: dict[Layer, list[ReleaseSegment]] = {"activities": [], "process_steps": []}
         self.layers: dict[Layer, list[tuple[int, int]]] = {}
-        """Sections to the spans [start, end) over which they leave nothing out."""
+        """Sections to the spans [start, end) where they are complete."""
         self.complete: dict[str, list[int]] = {}
-        """Category to the frames on which everything of it is annotated."""
+        """Category to the frames where all of its objects are annotated."""
         self.idle: dict[str, list[int]] = {}
-        """Hand to the frames on which it surely touches nothing."""
+        """Hand to the frames where it certainly touches nothing."""
         self._annotations: list[ReleaseAnnotation] = []
 
     def add_object(self, key: str, category: str) -> str:

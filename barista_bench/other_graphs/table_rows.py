@@ -35,7 +35,7 @@ from barista_bench.scene_graph.release import MALFORMED
 
 _MAX_PICTURE = 2**26
 _SETTINGS = {"file", "list", "frames", "box_is", "unit", "end_is"}
-"""Fields of tables that name no column."""
+"""Fields of tables that do not name a column."""
 _SECTIONS = ("attributes", "relations", "activities", "process_steps")
 Record = Mapping[str, Any]
 
@@ -46,7 +46,7 @@ class TableReader:
     def __init__(self, table_map: TableMap, rows: Rows) -> None:
         self._map, self._rows = table_map, rows
         self._holders: dict[str, set[str]] = defaultdict(set)
-        """Key of an object to the ids of the videos that it is in."""
+        """Key of an object to the ids of the videos that contain it."""
 
     def add_tables(self) -> None:
         """Read all tables; the table of objects first, since the others refer to it.

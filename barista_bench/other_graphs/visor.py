@@ -45,7 +45,7 @@ _HANDS = ("left hand", "right hand")
 _FREE = ("hand-not-in-contact", "glove-not-in-contact")
 _UNKNOWN = ("inconclusive", "none-of-the-above")
 _NEW_RATE, _OLD_RATE = 50.0, 59.94
-"""Frames a second of the videos of EPIC-KITCHENS-100 whose number has three digits, and of those before."""
+"""Frames a second of the videos of EPIC-KITCHENS-100 with three-digit numbers, and of the earlier ones."""
 Polygon = list[tuple[float, float]]
 
 

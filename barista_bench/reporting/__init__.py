@@ -26,12 +26,12 @@ from barista_bench.tables import Table, latex_index, to_csv, to_latex, to_markdo
 __all__ = ["MAX_BYTES", "write_report"]
 
 MAX_BYTES = 18_000_000
-"""Size of the page that pictures and answers are cut to: browsers and mail still take it."""
+"""Maximum size of the page, reached by omitting pictures and answers: browsers and mail still accept it."""
 SAMPLES = 1000
-"""Examples of a task that can be paged through: all of the published sets."""
+"""Examples of a task that can be browsed: all of the published sets."""
 PAGE, TEXT, TABLE_FOLDER, FIGURE_FOLDER = "report.html", "report.md", "report_tables", "report_figures"
 MAX_LINES = 200
-"""Lines of the Markdown file."""
+"""Maximum number of lines of the Markdown file."""
 MAX_ROWS = 40
 """Models of one leaderboard in it."""
 # Fractions of the samples, and characters of one answer, that are tried in turn: many models with endless answers would

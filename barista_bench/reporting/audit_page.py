@@ -28,7 +28,7 @@ _GUESSERS: dict[str, tuple[str, str]] = {
     "difficulty": ("the usual answer at the level", "the least usual answer at the level"),
     "text": ("the most likely text", "the least likely text"),
 }
-"""What each guesser takes, and what its opposite takes."""
+"""The choice of each guesser, and of its opposite."""
 _STYLE = """
 svg.share { width: 9rem; height: 0.7rem; display: block; }
 svg.share .track { fill: var(--panel); }

@@ -20,9 +20,9 @@ from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.tables import Row, Table, number_columns, text_columns, words
 
 KEYS = 3
-"""Breakdowns of a task that are drawn: those that separate models most, which the page shows first."""
+"""Number of breakdowns of a task to draw: those that separate models most, which the page shows first."""
 CLASSES = 20
-"""Classes of a confusion matrix that are drawn: those that most examples are of."""
+"""Number of classes of a confusion matrix to draw: the most frequent."""
 OTHER, UNREAD = "another class", "no readable answer"
 _COSTS = ("output_tokens", "seconds")
 

@@ -13,7 +13,7 @@ from barista_bench.reporting.tables import figure_cell
 from barista_bench.tables import Cell, Column, Row, Table, number_columns, text_columns, words
 
 LabelledJudge = tuple[str, str, JudgedRun]
-"""A model's label, its judge's label, and what that judge says of it."""
+"""A model's label, its judge's label, and the judge's results."""
 SampleVerdicts = Mapping[tuple[str, int], tuple[tuple[str, str], ...]]
 """(example id, run) -> judge with criterion, and verdict in words."""
 

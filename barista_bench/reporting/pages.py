@@ -179,7 +179,7 @@ def _chart(table: Table) -> Fields:
 
 
 _json: Final = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
-"""In ASCII, so that lone surrogates of a broken tokenizer stay what they are."""
+"""In ASCII, so that lone surrogates of a broken tokenizer are preserved."""
 
 
 def _deflated(text: str) -> str:

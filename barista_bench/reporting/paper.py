@@ -22,7 +22,7 @@ from barista_bench.tables import Table
 RunsByLabel = Sequence[tuple[str, ScoredRun]]
 """Runs of one benchmark by their models' labels."""
 JudgedRuns = Mapping[Path, Sequence[JudgedRun]]
-"""What judges say of a run, by its folder."""
+"""Judges' results for a run, by its folder."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,13 +19,13 @@ from barista_bench.errors import BaristaError, TaskError
 from barista_bench.reporting.samples import Sample
 
 LARGE, SMALL = (960, 1440), (640, 960)
-"""Width and height in pixels that pictures are scaled down to: of a report of few samples, and of many."""
+"""Maximum width and height in pixels of pictures: in a report of few samples, and of many."""
 FEW = 150
-"""Samples up to which pictures are large."""
+"""Number of samples up to which pictures are large."""
 STRIP = 4
-"""Images of a sample up to which each has that size: of more, all of them together take no more room than so many."""
+"""Number of a sample's images up to which each has that size; more images together take no more space."""
 LEAST = 192
-"""Pixels that pictures are wide at the least."""
+"""Minimum width of pictures in pixels."""
 QUALITY = 80
 NO_ROOM = "No pictures for this sample: the report has reached its size limit."
 

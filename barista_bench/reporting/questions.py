@@ -35,7 +35,7 @@ _DOUBTS = {
 }
 
 Answers = tuple[Cell, ...]
-"""A cell a question: the mark or a name, behind it one number, and as notes the statistics in sentences."""
+"""One cell per question: the mark or a name, one number, and the statistics in sentences as notes."""
 
 
 def answers(standing: TaskStanding, analyses: Analyses, breakdown: KeyGroups | None) -> Answers:

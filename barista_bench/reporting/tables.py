@@ -34,10 +34,10 @@ from barista_bench.tables import (
 )
 
 MAX_ROWS = 100
-"""Rows of a details table. Models invent labels, and each invented one would be a row."""
+"""Maximum rows of a details table. Models invent labels, and each would be a row."""
 MAX_NAME = 80
 ABOUT_REFERENCE = ("examples", "support")
-"""Columns that describe the examples and not the model: printed once where all models agree."""
+"""Columns that describe the examples and not the model: printed once if all models agree."""
 
 LabelledResults = tuple[str, Results]
 """A model's label in this report, and its results."""

@@ -174,7 +174,7 @@ def _groups(run: ScoredRun, key: str) -> list[_Group]:
     members: dict[str, list[ScoredSample]] = {}
     ranks: dict[str, tuple[int, float, str]] = {}
     for sample, value in present:
-        # Each value of a list once. What holds several fields counts by its text.
+        # Each value of a list once. A value with several fields counts by its text.
         values = value if isinstance(value, Sequence) and not isinstance(value, str) else [value]
         for text, item in {str(item): item for item in values}.items():
             members.setdefault(text, []).append(sample)

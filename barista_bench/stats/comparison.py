@@ -37,7 +37,7 @@ from barista_bench.runs.score.samples import ScoredSample, by_repetition
 from barista_bench.runs.score.scoring import ScoredRun
 
 TIE = 1e-12
-"""Differences that are smaller are rounding."""
+"""Smaller differences are rounding errors."""
 SURE_BELOW = 1 - LEVEL
 """p-value, corrected, below which a difference is called sure."""
 Certainty = Literal["sure", "likely", "unclear", "too few", "none"]
@@ -297,7 +297,7 @@ def _figure_sides(first: ScoredRun, second: ScoredRun, common: _CommonSamples) -
     for pairs in common.pairs:
         columns = zip((first, second), zip(*pairs, strict=True), strict=True)
         of_first, of_second = (run.counted[samples[0].record.run].subset(samples) for run, samples in columns)
-        # Side by side, so that the examples keep their order, on which some figures depend.
+        # Side by side, so that the examples keep their order, since some scores depend on it.
         alternating = [sample.as_scored for pair in pairs for sample in pair]
         both = ResampledRun.of(first.task, alternating, f"{first.folder}, {second.folder}")
         sides.append(_Sides(of_first, of_second, both))
@@ -337,7 +337,7 @@ def _difference(
     first = figures_of_units([sides.first for sides in repetitions], common.units)[name]
     second = figures_of_units([sides.second for sides in repetitions], common.units)[name]
     gap = first - second
-    # Units without a difference are one: they tell how rare differences are, and not how large.
+    # Units without a difference count as one: they show how rare differences are, not how large.
     differing = int((np.abs(gap[1 + len(common.units) :]) > TIE).sum())
     interval = figure_interval(gap, DIFFERENCE, level, telling=differing + 1)
     flips = swaps(len(common.units), permutations, common.permutation_seed)

@@ -137,9 +137,9 @@ def _edge(source: str, target: str, tables: dict[str, Floats]) -> PropagationEdg
     by_video = np.array(list(tables.values()))
     both, source_only, target_only, neither = map(int, by_video.sum(axis=0))
     logarithms = np.log(odds_ratio((interval_weights(len(tables)) @ by_video).T))
-    # What tells nothing without some video counts as no association: left out, few videos would look like certainty.
+    # If leaving out a video removes all information, it counts as no association; omitting it would suggest certainty.
     logarithms[1:] = np.nan_to_num(logarithms[1:])
-    # Of each task, videos with errors and videos without tell something: the fewest of them.
+    # For each task, videos with and without errors give information: the smallest of these counts.
     sides = by_video @ np.array([[1, 0, 1, 0], [1, 0, 0, 1], [0, 1, 1, 0], [0, 1, 0, 1]])
     ends = figure_interval(logarithms, None, telling=int((sides > 0).sum(axis=0).min()))
     return PropagationEdge(

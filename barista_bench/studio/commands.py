@@ -25,7 +25,7 @@ _LONGEST = 500
 """Characters of one value."""
 _NUMBER = re.compile(r"\d{1,9}(\.\d{1,6})?")
 _OUTSIDE = re.compile(r"(^|[:=,\s])[/~]|\.\.|[\\]")
-"""In a text, what may name a file outside of the folder: a local model's, for one."""
+"""Parts of a text that may name a file outside the folder, such as a local model's."""
 PROGRAM = "barista-bench"
 
 

@@ -24,7 +24,7 @@ from barista_bench.studio.workspace import BackgroundWork, Json, View, Workspace
 
 DOMAIN_FILE = "domain.yaml"
 _NOTE = "  # "
-"""Before what a line says of where it comes from."""
+"""Precedes the source of a line."""
 
 
 def _boxes(graph: VideoGraph, place: WordPlace) -> list[tuple[float, ...]]:

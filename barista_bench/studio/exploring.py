@@ -27,7 +27,7 @@ from barista_bench.studio.told import told_to_people
 from barista_bench.studio.workspace import GRAPH, BackgroundWork, Json, View, Workspace, whole_number
 
 MAX_ROWS, MAX_NEAREST = 500, 5
-"""The most rows, matching and nearest, of one video's answer to a search."""
+"""Maximum number of rows, matching and nearest, in one video's search results."""
 FrameRange: TypeAlias = tuple[int, int]
 
 

@@ -37,7 +37,7 @@ from barista_bench.media.video.index import AV_ERRORS, Stamp, reason, stamp_of
 from barista_bench.studio.workspace import BackgroundWork, Json, View, Workspace
 
 CACHE_BYTES = 20 * 2**30
-"""The most bytes of all copies: about 200 videos of BARISTA's length. The one looked at longest ago goes first."""
+"""Maximum bytes of all copies: about 200 videos of BARISTA's length. The least recently viewed is removed first."""
 _CONTAINER = {"movflags": "faststart", "use_editlist": "0"}
 _CODEC: dict[str, object] = {
     "preset": "veryfast",
@@ -47,14 +47,14 @@ _CODEC: dict[str, object] = {
     "sc_threshold": "0",
 }
 _RECIPE = "h264-2"
-"""Part of a copy's name: another way to make them makes other files."""
+"""Part of a copy's name, changed with the encoding, so that old copies are not used."""
 _MAX_HEIGHT, _CRF = 1080, 20
 _SMALL_HEIGHT, _SMALL_CRF = 360, 26
 _TICKS = 90_000
 _BATCH = 16
 _JPEG_QUALITY = 90
 _ABANDONED = 3600
-"""Seconds since a copy was last written to, after which nobody is making it."""
+"""Seconds after the last write to a copy until its process counts as dead."""
 
 
 def jpeg(image: Image.Image) -> bytes:

@@ -24,7 +24,7 @@ from barista_bench.studio.workspace import Json, Workspace
 
 log = logging.getLogger(__name__)
 _MOST_RUNS = 64
-"""Runs whose answers are held at a time."""
+"""Number of runs whose answers are in memory."""
 
 _Answers = Mapping[str, Sequence[SampleRecord]]
 """By example id, in the order of repetitions."""

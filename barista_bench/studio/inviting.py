@@ -37,9 +37,9 @@ from barista_bench.studio.workspace import check_person
 log = logging.getLogger(__name__)
 
 PRACTICE = 2
-"""Questions a task whose answers are shown, before those that count."""
+"""Number of practice questions per task, whose answers are shown, before the counting ones."""
 ITEMS_A_CHECK = 10
-"""For every so many questions of a task one is put again, and one attention check comes between; at least one each."""
+"""Number of questions of a task per repeat and per attention check; at least one of each."""
 MOST_PEOPLE = 1000
 ATTENTION_CHOICES = {"A": "first", "B": "second", "C": "third", "D": "fourth"}
 _TOKEN_BYTES = 32

@@ -24,9 +24,9 @@ from barista_bench.studio.workspace import Json
 PROGRAM = (sys.executable, "-m", "barista_bench.cli")
 MOST_RUNNING = 4
 MOST_KEPT = 50
-"""Jobs in the table: of those that have ended, the first goes first."""
+"""Jobs in the table; the oldest finished job is removed first."""
 MOST_OUTPUT = 64 * 2**10
-"""Bytes of what a job prints that are kept: the last."""
+"""Bytes of the end of a job's output that are stored."""
 GRACE = 5.0
 """Seconds between the request to end and the kill."""
 _READ = 2**14

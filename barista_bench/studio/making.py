@@ -20,7 +20,7 @@ from barista_bench.studio.jobs import Jobs
 from barista_bench.studio.workspace import Json, View, find_folders, sent_as
 
 MAX_VIDEO = 64 * 2**30
-"""Bytes of a video that is dropped on the page."""
+"""Maximum bytes of a dropped video."""
 _LEFT_FREE = 2**30
 """Bytes of the disk that a video must leave free."""
 _CHECK_EVERY = 2**26

@@ -27,7 +27,7 @@ from barista_bench.studio.footage import jpeg
 POSTER_WIDTH = 320
 """Pixels: a card on a screen of high density."""
 CACHE_FILES = 5_000
-"""Pictures kept, about 15 KB each; those made longest ago go first."""
+"""Maximum number of pictures, about 15 KB each; the oldest are removed first."""
 _SHRINK_EVERY = 200
 _lengths: LRUCache[Stamp, float | None] = LRUCache(10_000)
 

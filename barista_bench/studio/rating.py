@@ -27,7 +27,7 @@ from barista_bench.studio.workspace import BackgroundWork, Json, View, Workspace
 
 log = logging.getLogger(__name__)
 _PLACEHOLDER = re.compile(r"\{\w+\}")
-"""In a rubric's question: what differs from example to example, which the reference says."""
+"""Part of a rubric's question that differs between examples, and is in the reference."""
 
 
 class SentRating(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 MAX_BODY = 64 * 2**20
-"""Bytes of what a page sends: the masks of a frame are a few hundred KB."""
+"""Maximum bytes of a request: the masks of a frame are a few hundred KB."""
 _LAST_PORT = 2**16 - 1
 _WRITING_THREADS = 8
 _POSTER_THREADS = 2

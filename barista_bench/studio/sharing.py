@@ -33,7 +33,7 @@ from barista_bench.studio.workspace import sent_as
 log = logging.getLogger(__name__)
 
 MAX_ANSWER = 2**20
-"""Bytes of an answer: masks drawn by hand are a few KB."""
+"""Maximum bytes of an answer: masks drawn by hand are a few KB."""
 ANSWER_WAIT = 30
 """Seconds that an answer may take to arrive."""
 _TROUBLE = "This cannot be done now. Please try again later, or tell whoever sent you the link."
@@ -42,7 +42,7 @@ _WELCOME = (
     '<link rel="icon" href="{home}static/icon.svg"><title>Study</title>'
     '<p><a href="{home}">Go on to the study</a></p></html>'
 )
-"""A page, and no redirect: the browser then sends the cookie also where the link was opened from another site."""
+"""A page instead of a redirect: the browser then sends the cookie also if the link was opened from another site."""
 
 
 class ParticipantGuard(Guard):

@@ -30,10 +30,10 @@ STUDY_FILE, ANSWERS_FILE = "study.json", "answers.jsonl"
 MAX_STUDY = 256 * 2**20
 """Bytes of the file: about 100 a question and person."""
 QuestionKind = Literal["practice", "item", "repeat", "attention"]
-"""`item` counts; `repeat` is an item put again, `attention` says itself which answer to give."""
+"""`item` counts; `repeat` is a repeated item, `attention` contains its answer."""
 _ORIGIN = re.compile(r"https://[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::[0-9]{1,5})?")
 _REMOVED = frozenset({"address", "shared"})
-"""Fields of studies whose server spoke TLS itself."""
+"""Fields of studies from versions whose server used TLS itself."""
 
 
 def public_origin(url: str) -> str:

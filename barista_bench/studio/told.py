@@ -9,12 +9,12 @@ import re
 from collections.abc import Iterator
 
 _AS_JSON = re.compile(r" as (?:a|one) JSON (?:array|list|object)\b")
-"""At the end of what is asked for."""
+"""End of a request."""
 _SENTENCE = re.compile(r"(?<=[.:!?])\s+")
 _FORMAT = re.compile(r"\bJSON\b|^You may reason\b")
 _OF_BOXES = re.compile(r"^(?:- )?A box is ")
 _VALUE = ("[[", "[{", '["', "{")
-"""Beginnings of lines of an answer that is given as an example."""
+"""Beginnings of lines of an example answer."""
 
 
 def told_to_people(text: str) -> str:

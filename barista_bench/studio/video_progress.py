@@ -79,7 +79,7 @@ _FILES = (
     records.ReviewFile,
     records.TrackLine,
 )
-"""The files of a video that its card is made of, beside the person's draft."""
+"""The files of a video that its card shows, in addition to the person's draft."""
 
 
 def stamp_of(folder: Path, person: str) -> tuple[FileStamp | None, ...]:

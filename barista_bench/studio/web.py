@@ -35,13 +35,13 @@ _POLICY = (
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 _REPORT_POLICY = "frame-ancestors 'none'"
-"""The report brings a policy of its own, with the hashes of its script and style."""
+"""The report has a separate policy, with the hashes of its script and style."""
 WRITTEN = "/written/"
 _WRITTEN_POLICY = (
     "sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; "
     "base-uri 'none'; frame-ancestors 'none'"
 )
-"""Policy of reports that lie in a folder: whoever wrote them, they are of no origin, least of all of the studio's."""
+"""Policy of reports in a folder: by any author, they have no origin, in particular not the studio's."""
 
 
 def home_of(token: str) -> str:
@@ -121,7 +121,7 @@ class Guard:
         return None
 
     stranger_text = "Open the address that the command printed: it holds the token."
-    """The refusal that a stranger reads."""
+    """The refusal text without valid token."""
 
 
 class OwnGuard(Guard):
@@ -183,7 +183,7 @@ HANDLERS: dict[Any, Callable[[Request, Exception], Response]] = {
     RecursionError: _depth_error,  # from a parser, in a body
     ClientDisconnect: _broken_off,
 }
-"""What every server answers to faults of those who ask."""
+"""Responses of every server to faulty requests."""
 
 
 @contextmanager

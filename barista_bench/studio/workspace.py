@@ -39,7 +39,7 @@ Json = dict[str, Any]
 SentT = TypeVar("SentT", bound=msgspec.Struct)
 log = logging.getLogger(__name__)
 GRAPH, PROJECT = "graph", "project"
-"""The first part of a video's address: whose video it is."""
+"""The first part of a video's address: the kind of folder that has it."""
 
 
 FoundKind: TypeAlias = Literal["project", "release", "dataset", "runs", "review", "report", "videos", "vocabulary"]
@@ -54,9 +54,9 @@ _KIND_BY_FILE: dict[str, FoundKind] = {
 }
 """The kind of a folder by a file in it; `release`: one video of it."""
 _SINGLE: tuple[FoundKind, ...] = ("project", "release")
-"""Kinds of which one is open at a time."""
+"""Kinds with only one open folder at a time."""
 _MOST_SCANNED, _DEEPEST = 20_000, 5
-"""Entries of a folder that are looked at for what can be opened, and levels below it."""
+"""Maximum number of examined entries of a folder, and of levels below it."""
 
 
 class ConflictError(DataError):
@@ -74,9 +74,9 @@ class View:
     """A part of the studio: the requests that the page may make, by path."""
 
     reads: Mapping[str, Callable[[Mapping[str, str]], Json]] = {}
-    """What the page may ask for: each takes the query of the address."""
+    """Read requests of the page, each with the query of the address."""
     writes: Mapping[str, Callable[[bytes], Json]] = {}
-    """What the page may hand in: each takes the body."""
+    """Write requests of the page, each with the body."""
 
 
 @dataclass

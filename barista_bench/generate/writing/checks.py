@@ -158,16 +158,16 @@ def foreign_names(text: str, changes: Sequence[Change], domain: Domain | None = 
 
 
 CHECKS_VERSION = 1
-"""Goes up with every change of what is refused here."""
+"""Increased with every change of these checks."""
 FREE = frozenset(
     """a an the this that these those which what who is are was were be being do does did it its there of at to by and
     person someone somebody they their them he she his her moment time video clip""".split()  # noqa: SIM905
 )
-"""Words that may come and go."""
+"""Words that may be added or removed."""
 SIDE_WORDS = frozenset({"left", "right", "upper", "lower", "hand"})
 DIRECTIONS = frozenset({"into", "onto", "from", "with", "over"})
 EXTRA_WORDS = 6
-"""Words that a text may have beyond its template's."""
+"""Number of words that a text may have in addition to its template's."""
 _TOKEN = re.compile(r"\d+(?:[:.]\d+)*|[^\W\d_]+")
 _STOPS = ".?!"
 

@@ -44,7 +44,7 @@ from barista_bench.scene_graph.domain import load_domain
 
 REPLIES_FILE, WORDINGS_FILE, PROVENANCE_FILE = "replies.jsonl", "wordings.jsonl", "provenance.json"
 TRIES = 2
-"""The first wording, and one repair."""
+"""The first wording, and one retry."""
 REASON = "wording"
 """The reason of a revision, as tables of retention count it."""
 SCHEMA = object_schema({"question": {"type": "string"}, "choices": {"type": "array", "items": {"type": "string"}}})

@@ -148,7 +148,7 @@ def _weaken_absences(
 ) -> None:
     """Reduce the confidence of an absence propagated past a keyframe that does not mention the object.
 
-    Its confidence becomes that of the flow where the object is seen from the other side. A propagated mask loses
+    It is multiplied by the confidence of the flow where the object is seen from the other side. A propagated mask loses
     confidence in the same way.
     """
     for before, after in pairwise(order):

@@ -173,7 +173,7 @@ def _cut(crop: NDArray[np.uint8], marks: NDArray[np.uint8]) -> NDArray[np.bool_]
     """Return which pixels are inside, by the certain and likely marks."""
     clicked = marks == cv2.GC_FGD
     is_likely = clicked | (marks == cv2.GC_PR_FGD)
-    if is_likely.all() or not is_likely.any():  # colours do not separate
+    if is_likely.all() or not is_likely.any():  # nothing to separate
         return is_likely
     cv2.setRNGSeed(0)  # the same prompts give the same mask
     models = np.zeros((2, 1, 65))

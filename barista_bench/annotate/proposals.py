@@ -143,7 +143,7 @@ Detector: TypeAlias = ObjectDetector | PhraseDetector
 def contact_confidence(detector: Detector, frames: FrameReader, domain: Domain) -> Iterator[float | None]:
     """Return each frame's confidence that a hand's box overlaps an object's, 0..1; None for skipped frames.
 
-    It is the highest product of the lower score of the surer evidence and the shared fraction of the smaller box.
+    It is the highest product of the lower of both scores and the shared fraction of the smaller box.
     """
     hands = [name for names in domain.hands.values() for name in names]
     labels = [*hands, *(name for name in domain.categories if name not in hands)]

@@ -157,7 +157,8 @@ class Questions:
     def _is_sayable(self, left: HandAction | None, right: HandAction | None) -> bool:
         """Whether a wrong answer can make this claim about two hands.
 
-        At least one hand does something, not to a part of the other's object, nor something else to the same object.
+        Possible are: only one hand is free; both do the same to one object; they act on different objects, neither a
+        part of the other.
         """
         if left is None or right is None:
             return left is not right

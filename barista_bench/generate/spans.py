@@ -77,7 +77,7 @@ LabelledSpan: TypeAlias = tuple[str, int, int]
 
 
 class NamedObject(NamedTuple):
-    """An object as people call it: `name` is its category or a more general term, or either with its colour.
+    """An object as people call it: `name` is its category or its type, or either with its colour.
 
     If that is ambiguous, `name` may be a description ("lemon in the left hand") of the object with this `plain_name`.
     Its identity does not depend on the name.

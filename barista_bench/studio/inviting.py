@@ -176,9 +176,9 @@ def _next_positions(units: Iterator[list[int]], number: int) -> Iterator[int]:
 
 
 def _with_checks(task: Task, items: Sequence[Example], order: random.Random) -> list[StudyQuestion]:
-    """Return counting questions in random order, with repeats.
+    """Return counting questions in random order, with repeats and attention checks.
 
-    Some of the first half are repeated later, after half of all or at the end.
+    Some questions of the first half are repeated, each half of all questions later, or at the end.
     """
     shuffled = order.sample(items, len(items))
     checks, half = math.ceil(len(items) / ITEMS_A_CHECK), math.ceil(len(items) / 2)

@@ -153,7 +153,10 @@ class RatingAnswers(View):
 
 
 def _rubric(folder: Path) -> Rubric | None:
-    """Return None for a task without judges, or with judged reasons only. The report shows broken runs."""
+    """Return the rubric of a run's task; None if judges do not score it, or score its reasons.
+
+    Also None for broken runs, which the report shows.
+    """
     try:
         identity = read_run(folder).identity
         task = get_task(identity.benchmark, identity.task)

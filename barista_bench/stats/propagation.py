@@ -137,7 +137,7 @@ def _edge(source: str, target: str, tables: dict[str, Floats]) -> PropagationEdg
     by_video = np.array(list(tables.values()))
     both, source_only, target_only, neither = map(int, by_video.sum(axis=0))
     logarithms = np.log(odds_ratio((interval_weights(len(tables)) @ by_video).T))
-    # If leaving out a video removes all information, the value counts as no association; omitting it would suggest certainty.
+    # Without information (a video left out), a value counts as no association: omitting it would suggest certainty.
     logarithms[1:] = np.nan_to_num(logarithms[1:])
     # For each task, videos with and without errors give information: the smallest of these counts.
     sides = by_video @ np.array([[1, 0, 1, 0], [1, 0, 0, 1], [0, 1, 1, 0], [0, 1, 0, 1]])

@@ -161,6 +161,12 @@ class RunConfig(SpendingSettings, ModelSettings):
     protocol: Literal["release", "paper"] = Field(
         "release", description="Whose rules: the released code's, or the paper's where they differ."
     )
+    aid: Names = Field(
+        (),
+        description="Facts of the graph to tell with the question, e.g. objects,states; LEVEL:inert and LEVEL:false "
+        "are their controls. Such a run is a diagnosis, and on no leaderboard.",
+        max_length=5,
+    )
 
     cluster: str | None = Field(None, description=CLUSTER_HELP)
     workers: Count = Field(2, description="Threads that decode frames ahead.")

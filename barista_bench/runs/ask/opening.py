@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from barista_bench.aids.texts import AidBook
 from barista_bench.benchmarks import (
     BENCHMARKS,
     get_benchmark,
@@ -36,12 +37,17 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class OpenedTask:
-    """One task of a run before anything is asked. `data` is where its examples come from."""
+    """One task of a run before anything is asked. `data` is where its examples come from.
+
+    `only` are the ids of the examples to ask; None for all. `aids` are its aids, where they are made already.
+    """
 
     task: Task
     examples: ExampleSet
     folder: Path
     data: str
+    only: frozenset[str] | None = None
+    aids: AidBook | None = None
 
 
 class _TaskChoice(NamedTuple):

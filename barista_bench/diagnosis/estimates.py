@@ -95,12 +95,12 @@ def _p_of_zero(point: float, left_out: Floats, count: int) -> float:
 def shapley(level: Level, levels: Iterable[Level], score: Callable[[LevelSet], Floats]) -> Floats:
     """The Shapley value of a level in a game that gives each set of levels a score."""
     others = [other for other in levels if other != level]
-    count, total = len(others) + 1, 0.0
+    count, total = len(others) + 1, np.zeros(1)
     for size in range(count):
         weight = math.factorial(size) * math.factorial(count - size - 1) / math.factorial(count)
         for told in map(frozenset, combinations(others, size)):
             total = total + weight * (score(told | {level}) - score(told))
-    return np.asarray(total)
+    return total
 
 
 class UnitMeans:

@@ -1,6 +1,6 @@
 """How often the intervals of a diagnosis cover planted faults, and how often it names a false cause.
 
-Many studies of each responder of `tests/diagnosis_responders.py` on 10, 20, 60 and 185 videos; the truth is the Monte
+Many studies of each responder of `tests.diagnosis.responders.py` on 10, 20, 60 and 185 videos; the truth is the Monte
 Carlo of the same generator. Prints one Markdown row a setting and number of videos:
 
     python perf/diagnosis_studies.py --studies 1000
@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from barista_bench.diagnosis.estimates import ALPHA, believes_any_text, cause_p
 from barista_bench.stats.comparison import holm
-from tests.diagnosis_responders import LEVELS, SETTINGS, as_values, estimated, study, truth
+from tests.diagnosis.responders import LEVELS, SETTINGS, as_values, estimated, study, truth
 
 KINDS = ("share", "gain", "uptake", "remainder", "text", "plain")
 

@@ -1,4 +1,4 @@
-"""Scripted noisy responders with planted faults, and what the estimators of `barista_bench.diagnosis` should say of them.
+"""Scripted noisy responders with planted faults, and what the estimators of a diagnosis should say of them.
 
 A responder reads the true graph through a noisy channel: at each level it errs with a known rate, which varies by
 video. It uses an aid in a fraction `uptake` of the examples; a tired one errs more with each text before the question;

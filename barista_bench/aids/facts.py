@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from barista_bench.aids.graph_rows import Box, RelationRow, Span, VideoRows
@@ -65,8 +65,13 @@ def shown_frames(example: Example) -> Frames:
 
 
 def facts_of(level: Level, scene: Scene) -> list[Fact]:
-    """The facts of a level at the frames of a scene, each once, in order."""
-    return list(dict.fromkeys(_FACTS[level](scene)))
+    """The facts of a level at the frames of a scene, each once, in the order of `in_order`."""
+    return in_order(dict.fromkeys(_FACTS[level](scene)))
+
+
+def in_order(facts: Iterable[Fact]) -> list[Fact]:
+    """By names and time: so that what stands first or last in an aid says nothing."""
+    return sorted(facts, key=lambda fact: (fact.names, fact.span))
 
 
 def unneeded_facts(level: Level, scene: Scene, needed: Sequence[Fact]) -> list[Fact]:
@@ -79,13 +84,13 @@ def unneeded_facts(level: Level, scene: Scene, needed: Sequence[Fact]) -> list[F
         pool.update(dict.fromkeys(fact for fact in found if fact.about not in known or _is_elsewhere(fact, needed)))
         if len(pool) > 20 * len(needed):
             break
-    in_order = sorted(pool, key=lambda fact: _digest(scene.example.example_id, fact))
+    shuffled = sorted(pool, key=lambda fact: _digest(scene.example.example_id, fact))
     times_said: Counter[tuple[str, ...]] = Counter()
     rank = dict[Fact, int]()
-    for fact in in_order:
+    for fact in shuffled:
         rank[fact] = times_said[fact.about]
         times_said[fact.about] += 1
-    return sorted(in_order, key=lambda fact: rank[fact])  # what is said for the first time comes first
+    return sorted(shuffled, key=lambda fact: rank[fact])  # what is said for the first time comes first
 
 
 def _digest(*parts: object) -> bytes:
@@ -132,7 +137,12 @@ def _marks(scene: Scene) -> Iterator[Fact]:
     (frame,) = scene.frames
     for item in RelationInputs.of(scene.example).objects:
         box = xywh_to_xyxy(item.bbox)
-        yield Fact((item.category,), (f"mark {item.mark}: ", 0), (frame, frame + 1), (item.object_id,), box)
+        yield Fact((item.category,), (mark_text(item.mark), 0), (frame, frame + 1), (item.object_id,), box)
+
+
+def mark_text(mark: int) -> str:
+    """What stands before the name of a marked object."""
+    return f"mark {mark}: "
 
 
 def _items(scene: Scene) -> Iterator[Fact]:
@@ -167,10 +177,10 @@ def _relations(scene: Scene) -> Iterator[Fact]:
     elif scene.example.target.get("category") == _CONTACTS:
         yield from _contacts(scene)
     else:
-        places = (row for row in scene.video.relations if row.kind == POSITION and row.value != PART_OF)
-        for row in places:
-            for part in _holding(scene, row):
-                yield _relation(row, part)
+        for row in scene.video.relations:
+            if row.kind == POSITION and row.value != PART_OF and _is_persistent(scene, row.source_id):
+                for part in _holding(scene, row):
+                    yield _relation(row, part)
 
 
 def _contacts(scene: Scene) -> Iterator[Fact]:

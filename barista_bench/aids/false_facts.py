@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from barista_bench.aids.facts import Fact, Scene, facts_of
+from barista_bench.aids.facts import Fact, Scene, facts_of, mark_text
 from barista_bench.aids.levels import Level
 from barista_bench.benchmarks.barista.activity_choices import ActivityInputs
 from barista_bench.benchmarks.barista.change_detection import Category, Change
@@ -44,14 +44,15 @@ def _moved_boxes(scene: Scene, needed: Sequence[Fact]) -> FalseFacts | None:
     """Each mark that has a relation is said to be where the next of them is: so are its relations."""
     relations: list[dict[str, object]] = scene.example.target["relations"]  # type: ignore[assignment]
     marks = sorted({int(str(item[end])) for item in relations for end in ("source_id", "target_id")})
-    if len(marks) < 2 or len(marks) > len(needed):
+    fact_of = {fact.parts[0]: fact for fact in needed}
+    following = {mark_text(mark): mark_text(there) for mark, there in zip(marks, [*marks[1:], *marks[:1]], strict=True)}
+    if len(marks) < 2 or not following.keys() <= fact_of.keys():
         return None
-    following = dict(zip(marks, [*marks[1:], marks[0]], strict=True))
     facts = [
-        fact._replace(box=needed[following[mark] - 1].box) if mark in following else fact
-        for mark, fact in enumerate(needed, start=1)
+        fact._replace(box=fact_of[following[str(fact.parts[0])]].box) if fact.parts[0] in following else fact
+        for fact in needed
     ]
-    called = {there: mark for mark, there in following.items()}
+    called = dict(zip([*marks[1:], *marks[:1]], marks, strict=True))
     others = [{**item, **{end: called[item[end]] for end in ("source_id", "target_id")}} for item in relations]  # type: ignore[index]
     if Counter(map(str, others)) == Counter(map(str, relations)):
         return None

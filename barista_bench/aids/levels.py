@@ -44,7 +44,7 @@ TASK_LEVELS: Final[dict[tuple[str, str], TaskLevels]] = {
     ("barista", "relations"): TaskLevels(("relations",), ("objects",)),
     ("barista", "referring"): TaskLevels(("objects", "states"), ("relations",)),
     ("barista", "temporal_vqa"): TaskLevels((), ("objects", "states", "relations", "activities")),
-    ("barista", "activity"): TaskLevels((), ("objects", "states")),
+    ("barista", "activity"): TaskLevels((), ("objects",)),  # states such as "grinding" name the activity
 }
 _CHANGED: Final[dict[str, tuple[Level, ...]]] = {
     "state_change": ("objects", "states"),

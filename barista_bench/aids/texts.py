@@ -7,7 +7,7 @@ import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
-from barista_bench.aids.facts import Fact, Scene, facts_of, shown_frames, unneeded_facts
+from barista_bench.aids.facts import Fact, Scene, facts_of, in_order, shown_frames, unneeded_facts
 from barista_bench.aids.false_facts import FalseFacts, false_facts
 from barista_bench.aids.graph_rows import VideoRows, read_graph_rows
 from barista_bench.aids.levels import Aid, Level, check_aids, needed_levels
@@ -161,5 +161,4 @@ def _alike(needed: Sequence[Fact], pool: Sequence[Fact]) -> list[Fact]:
         best = min(range(len(left)), key=lambda at: (abs(lengths[left[at]] - wanted), at))
         surplus += lengths[left[best]] - lengths[fact]
         chosen.append(left.pop(best))
-    chosen.sort(key=lambda fact: fact.span)
-    return chosen if abs(surplus) <= TOLERANCE * sum(lengths[fact] for fact in needed) else []
+    return in_order(chosen) if abs(surplus) <= TOLERANCE * sum(lengths[fact] for fact in needed) else []

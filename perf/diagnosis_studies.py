@@ -6,8 +6,8 @@ Carlo of the same generator. Prints one Markdown row a setting and number of vid
     python perf/diagnosis_studies.py --studies 1000
 
 `share`, `gain`, `uptake`, `remainder`, `text`: the worst coverage of the 95% intervals over the levels. `false cause`:
-reports that name a level without a planted fault. `found`: planted levels that are named. `any text`, `believes`: reports
-that say so.
+reports that name a level without a planted fault. `found`: planted levels that are named. `any text`, `believes`:
+reports that say so.
 """
 
 import argparse

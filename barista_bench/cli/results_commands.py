@@ -42,15 +42,16 @@ def report(
     option: Options = None,
 ) -> None:
     """Write a self-contained HTML page, and Markdown that leads into it. Runs are read, never written."""
+    from barista_bench.diagnosis.records import read_diagnoses
     from barista_bench.files.owned_folders import REPORT, check_target
     from barista_bench.reporting import write_report
 
     with exit_on_error():
         check_target(out, REPORT)
-        scored = scored_runs(folders, data, root, option)
-        size = round(max_size * 1_000_000)
+        scored, diagnoses = scored_runs(folders, data, root, option), read_diagnoses(folders)
+        size, shown = round(max_size * 1_000_000), {"tables": tables, "figures": figures}
         html, markdown = write_report(
-            scored, out, samples=samples, compare=compare, max_bytes=size, tables=tables, figures=figures
+            scored, out, samples=samples, compare=compare, max_bytes=size, diagnoses=diagnoses, **shown
         )
         for run in scored:
             echo(summary_line(run.results))

@@ -167,6 +167,8 @@ def sentences(diagnosis: Diagnosis, adjusted: Mapping[tuple[str, str, Level], fl
     what = " by word overlap" if d.by_words else ""
     missing = None if d.plain.value is None else 1 - d.plain.value
     found = [f"{d.model} misses {_short(missing)} of {d.task}{what}."] if missing is not None else []
+    if d.by_words:
+        found.append("Only words are compared, and aids supply words: a model that copies them gains too.")
     for level, told in d.levels.items():
         name = _GIVEN[level]
         turned = (

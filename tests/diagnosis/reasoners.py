@@ -1,6 +1,6 @@
-"""Who answers from the text of aids: exact reasoners, which should score 1, and literal copiers, which should gain nothing.
+"""Answers from the text of aids: exact reasoners, which should score 1, and literal copiers, which should gain nothing.
 
-Reasoners read the text, and where a task asks a level the truth of that level; never pixels, never the target otherwise.
+Reasoners read the text, and where a task asks a level the truth of that level; never pixels, nor else the target.
 """
 
 import json
@@ -77,12 +77,18 @@ def _relations(example: Example, lines: list[Line], box_format: BoxFormat) -> st
         item["mark"]: (item["category"], tuple(write_box(xywh_to_xyxy(item["bbox"]), box_format, *size)))
         for item in example.inputs["objects"]
     }
-    marks = {}
+    marks: dict[tuple, dict[str, int]] = defaultdict(dict)
     for line in lines:
-        mark, name = line.words.removeprefix("mark ").split(": ")
-        marks[name, tuple(line.box)] = int(mark)
+        mark, name = line.words.partition(" ")[2].split(": ")
+        marks[tuple(line.box)][name] = int(mark)
+
+    def mark_at(number: int) -> int | None:
+        name, box = place[number]
+        there = marks.get(box, {})
+        return there.get(name, next(iter(there.values()), None))
+
     known = [
-        {**item, "source_id": marks.get(place[item["source_id"]]), "target_id": marks.get(place[item["target_id"]])}
+        {**item, **{end: mark_at(item[end]) for end in ("source_id", "target_id")}}
         for item in example.target["relations"]
     ]
     return json.dumps([item for item in known if item["source_id"] and item["target_id"]])

@@ -20,7 +20,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from barista_bench.diagnosis.estimates import ALPHA, believes_any_text, cause_p
+from barista_bench.diagnosis.estimates import ALPHA, believes_any_text, cause_p, is_unused
 from barista_bench.stats.comparison import holm
 from tests.diagnosis.responders import LEVELS, SETTINGS, as_values, estimated, study, truth
 
@@ -49,7 +49,7 @@ def row(job: tuple[str, int, int, int, str]) -> str:
         counts["found"] += len(named & planted)
         counts["text"] += estimates.text.p < ALPHA
         counts["believes"] += believes_any_text(estimates)
-        counts["unused"] += estimates.levels["objects"].uptake.high < 0.5
+        counts["unused"] += is_unused(estimates.levels["objects"])
     cells = []
     for kind in KINDS:
         rates = [covered[key] / known[key] for key in wanted if key.split()[0] == kind and known[key]]

@@ -150,7 +150,10 @@ def _rate(video: VideoRows) -> float:
 
 
 def _alike(needed: Sequence[Fact], pool: Sequence[Fact]) -> list[Fact]:
-    """As many facts of the pool, each about as long as its counterpart; none where they cannot be made as long."""
+    """As many facts of the pool, each about as long as its counterpart, and of the same names where there are such.
+
+    None where they cannot be made as long.
+    """
     left, chosen = list(pool), []
     lengths = {fact: len(fact.words().split()) + 2 * (fact.span[1] - fact.span[0] > 1) for fact in (*needed, *pool)}
     surplus = 0
@@ -158,7 +161,7 @@ def _alike(needed: Sequence[Fact], pool: Sequence[Fact]) -> list[Fact]:
         if not left:
             return []
         wanted = lengths[fact] - surplus
-        best = min(range(len(left)), key=lambda at: (abs(lengths[left[at]] - wanted), at))
+        best = min(range(len(left)), key=lambda at: (abs(lengths[left[at]] - wanted), left[at].names != fact.names, at))
         surplus += lengths[left[best]] - lengths[fact]
         chosen.append(left.pop(best))
     return in_order(chosen) if abs(surplus) <= TOLERANCE * sum(lengths[fact] for fact in needed) else []

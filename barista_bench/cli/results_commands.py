@@ -48,10 +48,17 @@ def report(
 
     with exit_on_error():
         check_target(out, REPORT)
-        scored, diagnoses = scored_runs(folders, data, root, option), read_diagnoses(folders)
-        size, shown = round(max_size * 1_000_000), {"tables": tables, "figures": figures}
+        scored = scored_runs(folders, data, root, option)
+        size, told = round(max_size * 1_000_000), read_diagnoses(folders)
         html, markdown = write_report(
-            scored, out, samples=samples, compare=compare, max_bytes=size, diagnoses=diagnoses, **shown
+            scored,
+            out,
+            samples=samples,
+            compare=compare,
+            max_bytes=size,
+            tables=tables,
+            figures=figures,
+            diagnoses=told,
         )
         for run in scored:
             echo(summary_line(run.results))

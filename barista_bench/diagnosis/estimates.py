@@ -28,6 +28,8 @@ _NO_ERROR: Final = 1e-9
 BELIEF: Final = 0.1
 """How much more of what it had right an inert text must cost than a true one before a model believes any text."""
 ALPHA: Final = 0.05
+USED: Final = 0.5
+"""An aid is used if answers follow it more often than this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,11 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class LevelEstimates:
-    """What the aids of one level do. `uptake` is the share of answers that follow the false aid."""
+    """What the aids of one level do.
+
+    `uptake` is the share of answers that follow the false aid; `clear` the same of those that agree with it or with the
+    truth: other faults do not lower it.
+    """
 
     gain: Estimate
     inert: Estimate
@@ -50,6 +56,7 @@ class LevelEstimates:
     first: Estimate
     last: Estimate
     uptake: Estimate
+    clear: Estimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,14 +189,25 @@ def belief_figure(units: Sequence[str], plain: Floats, true_all: Floats, inert_a
     return UnitMeans(units).mean(true_all - inert_all, plain)
 
 
-def uptake_figure(units: Sequence[str], followed: Floats) -> Floats:
-    """The share of answers to false aids that follow them: (1 + 2V,). NaN stand for examples without such an aid."""
+def uptake_figures(units: Sequence[str], followed: Floats, kept: Floats) -> tuple[Floats, Floats]:
+    """`uptake` and `clear` by the rows of `interval_weights`.
+
+    Args:
+        followed: (E,) whether the answer to the false aid follows it; NaN where there is no such aid.
+        kept: (E,) whether it agrees with the truth.
+    """
     known = ~np.isnan(followed)
-    return UnitMeans(units).mean(np.where(known, followed, 0.0), known.astype(float))
+    follows, clear = np.where(known, followed, 0.0), np.where(known, followed + kept, 0.0)
+    means = UnitMeans(units)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return means.mean(follows, known.astype(float)), means.sums(follows) / means.sums(clear)
 
 
 def estimates_of(
-    levels: tuple[Level, ...], figures: Mapping[str, Floats], belief: Floats, uptakes: Mapping[Level, Floats]
+    levels: tuple[Level, ...],
+    figures: Mapping[str, Floats],
+    belief: Floats,
+    uptakes: Mapping[Level, tuple[Floats, Floats]],
 ) -> Estimates:
     """All estimates, from figures by the rows of `interval_weights`."""
     by_level = {
@@ -199,7 +217,8 @@ def estimates_of(
             share=estimate_of(figures[f"gain {level}"] - figures[f"inert {level}"]),
             first=estimate_of(figures[f"first {level}"]),
             last=estimate_of(figures[f"last {level}"]),
-            uptake=estimate_of(uptakes[level], SCORE),
+            uptake=estimate_of(uptakes[level][0], SCORE),
+            clear=estimate_of(uptakes[level][1], SCORE),
         )
         for level in levels
     }
@@ -216,6 +235,11 @@ def cause_p(estimates: LevelEstimates) -> float:
     """The p value of a level as a cause: it must gain by itself, and gain more than inert text. 1 where it does not."""
     gain, share = estimates.gain, estimates.share
     return max(gain.p, share.p) if gain.value > 0 and share.value > 0 else 1.0
+
+
+def is_unused(estimates: LevelEstimates) -> bool:
+    """Whether an aid is not used: few answers follow a false one, and not most of those that are clear."""
+    return estimates.uptake.high < USED and not estimates.clear.low > USED
 
 
 def believes_any_text(estimates: Estimates) -> bool:

@@ -11,15 +11,15 @@ from pydantic import Field
 
 from barista_bench.aids.levels import Level
 from barista_bench.diagnosis.conditions import Design
-from barista_bench.diagnosis.estimates import ALPHA, Estimate, Estimates, cause_p
+from barista_bench.diagnosis.estimates import ALPHA, Estimate, Estimates, cause_p, is_unused
 from barista_bench.files.reading import Line, Strict, read_model
 from barista_bench.files.writing import write_whole
 from barista_bench.stats.comparison import holm
 from barista_bench.tables import Ranged, Table, Value, number_columns, text_columns
 
 DIAGNOSIS_FILE: Final = "diagnosis.json"
-USED: Final = 0.5
-"""An aid whose uptake lies below this, with its whole interval, is not used."""
+NOTHING_MISSING: Final = 0.995
+"""Of a score: what misses less has no cause to look for."""
 
 
 class Measured(Strict):
@@ -54,7 +54,7 @@ class Measured(Strict):
 class LevelDiagnosis(Strict):
     """The aids of one level: see `estimates`. `p` is that of the level as a cause, before Holm's correction.
 
-    `followed_plain` is the share of plain answers that agree with the false aids: what uptake is by chance.
+    `is_unused` says that few answers follow a false aid. `followed_plain` is the share of plain answers that agree with the false aids: what uptake is by chance.
     """
 
     gain: Measured
@@ -63,13 +63,11 @@ class LevelDiagnosis(Strict):
     first: Measured
     last: Measured
     uptake: Measured
+    clear: Measured
+    is_unused: bool
     followed_plain: float | None
     p: float | None
     examples: int = Field(description="that are told it")
-
-    @property
-    def is_unused(self) -> bool:
-        return self.uptake.high is not None and self.uptake.high < USED
 
 
 class Diagnosis(Strict):
@@ -127,8 +125,10 @@ def levels_of(
     return {
         level: LevelDiagnosis(
             **{
-                name: Measured.of(getattr(each, name)) for name in ("gain", "inert", "share", "first", "last", "uptake")
+                name: Measured.of(getattr(each, name))
+                for name in ("gain", "inert", "share", "first", "last", "uptake", "clear")
             },
+            is_unused=is_unused(each),
             followed_plain=None if math.isnan(followed_plain[level]) else followed_plain[level],
             p=None if math.isnan(p := cause_p(each)) else p,
             examples=examples[level],
@@ -169,6 +169,8 @@ def sentences(diagnosis: Diagnosis, adjusted: Mapping[tuple[str, str, Level], fl
     found = [f"{d.model} misses {_short(missing)} of {d.task}{what}."] if missing is not None else []
     if d.by_words:
         found.append("Only words are compared, and aids supply words: a model that copies them gains too.")
+    if d.plain.value is not None and d.plain.value > NOTHING_MISSING:
+        return found
     for level, told in d.levels.items():
         name = _GIVEN[level]
         turned = (
@@ -177,10 +179,10 @@ def sentences(diagnosis: Diagnosis, adjusted: Mapping[tuple[str, str, Level], fl
         )
         followed = "" if told.uptake.value is None else f"; it follows false ones in {told.uptake.in_words}"
         found.append(f"{turned}{followed}.")
-        if told.is_unused:
-            found.append(f"It does not use this aid: {level} may be a cause all the same.")
-        elif adjusted.get((d.model, d.task, level), 1.0) < ALPHA:
+        if adjusted.get((d.model, d.task, level), 1.0) < ALPHA:
             found.append(f"So {level} are a cause: {told.share.in_words} of the score.")
+        elif told.is_unused:
+            found.append(f"It does not use this aid: {level} may be a cause all the same.")
     if d.text.p is not None and d.text.p < ALPHA:
         kind = "It believes any text" if d.believes_any_text else "It is affected by any text"
         found.append(f"{kind}: inert facts change its score by {d.text.in_words}.")
@@ -210,7 +212,7 @@ def diagnosis_table(diagnoses: Sequence[Diagnosis]) -> Table:
         (
             *(d.task, d.model, level, told.share.cell, told.gain.cell, told.inert.cell, told.first.value),
             *(told.last.value, told.uptake.cell, told.examples, adjusted[d.model, d.task, level]),
-            "not used" if told.is_unused else "cause" if adjusted[d.model, d.task, level] < ALPHA else "",
+            "cause" if adjusted[d.model, d.task, level] < ALPHA else "not used" if told.is_unused else "",
         )
         for d in diagnoses
         for level, told in d.levels.items()

@@ -37,7 +37,7 @@ from barista_bench.diagnosis.estimates import (
     estimates_of,
     game_figures,
     path_figures,
-    uptake_figure,
+    uptake_figures,
 )
 from barista_bench.diagnosis.records import Diagnosis, Measured, levels_of, read_diagnoses, write_diagnoses
 from barista_bench.errors import DataError
@@ -207,7 +207,7 @@ def diagnose_task(config: DiagnoseConfig, planned: PlannedTask) -> Diagnosis:
         for conditions in ([()] * len(complete), *every)
     )
     followed = {level: _followed(task, planned.book, answers, level) for level in levels}
-    uptakes = {level: uptake_figure(units, values) for level, (values, _) in followed.items()}
+    uptakes = {level: uptake_figures(units, follows, kept) for level, (follows, kept, _) in followed.items()}
     estimates = estimates_of(levels, figures, belief_figure(units, plain, told, controls), uptakes)
     left_out = {"no aid with an inert control": planned.lacking, "no answer": len(planned.examples) - len(complete)}
     return Diagnosis(
@@ -231,7 +231,7 @@ def diagnose_task(config: DiagnoseConfig, planned: PlannedTask) -> Diagnosis:
         believes_any_text=believes_any_text(estimates),
         levels=levels_of(
             estimates,
-            {level: _mean(plain_follows) for level, (_, plain_follows) in followed.items()},
+            {level: _mean(plain_follows) for level, (_, _, plain_follows) in followed.items()},
             {level: sum(level in each.order for each in complete) for level in levels},
         ),
     )
@@ -273,23 +273,27 @@ def _game_figures(task: Task, answers: _Answers, levels: tuple[Level, ...], unit
     return game_figures(levels, game(true), game(inert))
 
 
-def _followed(task: Task, book: AidBook, answers: _Answers, level: Level) -> tuple[Floats, Floats]:
-    """Whether each example's answer to the false aid, and its plain answer, is nearer to what follows from that aid.
+def _followed(task: Task, book: AidBook, answers: _Answers, level: Level) -> tuple[Floats, Floats, Floats]:
+    """Whether each answer to the false aid is nearer to what follows from it; to the truth; and the plain one to the
+    former.
 
-    NaN stand for examples without one.
+    NaN stand for examples without a false aid.
     """
-    columns: tuple[list[float], list[float]] = ([], [])
+    rows = []
     for each in answers.planned:
         target = book.other_target(each.example, level) if level in each.false else None
-        for column, condition in zip(columns, ((Aid(level, "false"),), ()), strict=True):
-            if target is None:
-                column.append(math.nan)
-                continue
+        if target is None:
+            rows.append((math.nan,) * 3)
+            continue
+        parts: list[float] = []
+        for condition in ((Aid(level, "false"),), ()):
             samples = answers.scores(each, condition)
             others = [Scored(replace(each.example, target=target), sample.prediction) for sample in samples]
-            nearer = task.statistics(others).scores()[answers.name]
-            column.append(float(np.mean([o > s.scores[answers.name] for o, s in zip(nearer, samples, strict=True)])))
-    return np.array(columns[0]), np.array(columns[1])
+            nearer = task.statistics(others).scores()[answers.name] - [s.scores[answers.name] for s in samples]
+            parts += [float(np.mean(nearer > 0)), float(np.mean(nearer < 0))]
+        rows.append((parts[0], parts[1], parts[2]))
+    follows, kept, plain = np.array(rows).T
+    return follows, kept, plain
 
 
 def _mean(values: Floats) -> float:

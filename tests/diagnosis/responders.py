@@ -20,7 +20,7 @@ from barista_bench.diagnosis.estimates import (
     game_figures,
     path_figures,
     shapley,
-    uptake_figure,
+    uptake_figures,
 )
 
 LEVELS = ("objects", "states", "relations")
@@ -77,6 +77,7 @@ class Study:
     true: Mapping[frozenset, np.ndarray]
     inert: Mapping[frozenset, np.ndarray]
     followed: Mapping[str, np.ndarray]
+    kept: Mapping[str, np.ndarray]
 
 
 def study(responder: Responder, rng: np.random.Generator, videos: int, per_video: int) -> Study:
@@ -113,17 +114,19 @@ def study(responder: Responder, rng: np.random.Generator, videos: int, per_video
         flipped = rng.random(count) < responder.flips
         return np.where(flipped, rng.random(count) < 0.5, ~wrong).astype(float)
 
-    def follows(level: str) -> np.ndarray:
+    def to_false(level: str) -> tuple[np.ndarray, np.ndarray]:
         others = latent["reasoning"] | latent["shared"] | latent["both"]
         for other in LEVELS:
             others |= latent[other] if other != level else False
         tired = rng.random(count) < responder.tired
-        return ((uses[level] | believes) & ~others & ~tired).astype(float)
+        follows, sound = uses[level] | believes, ~others & ~tired
+        return (follows & sound).astype(float), (~follows & sound & ~latent[level]).astype(float)
 
     units = tuple(f"v{video:04}" for video in range(videos) for _ in range(per_video))
     true = {told: answer(told, "true") for told in SETS}
     inert = {told: answer(told, "inert") if told else true[told] for told in SETS}
-    return Study(units, true, inert, {level: follows(level) for level in LEVELS})
+    false = {level: to_false(level) for level in LEVELS}
+    return Study(units, true, inert, *({level: pair[at] for level, pair in false.items()} for at in (0, 1)))
 
 
 def truth(responder: Responder, examples: int = 400_000) -> dict[str, float]:
@@ -143,7 +146,6 @@ def truth(responder: Responder, examples: int = 400_000) -> dict[str, float]:
 
 def estimated(made: Study, design: str, rng: np.random.Generator) -> Estimates:
     """The estimates of a study by one design: `paths` looks at one order of the levels an example."""
-    count = len(made.units)
     if design == "paths":
         orders = np.array(list(_balanced_orders(made.units, rng)))
         position = np.argsort(orders, axis=1)
@@ -161,10 +163,8 @@ def estimated(made: Study, design: str, rng: np.random.Generator) -> Estimates:
         figures = game_figures(LEVELS, *games)
     everything = SETS[-1]
     belief = belief_figure(made.units, made.true[SETS[0]], made.true[everything], made.inert[everything])
-    assert count == len(made.true[everything])
-    return estimates_of(
-        LEVELS, figures, belief, {level: uptake_figure(made.units, made.followed[level]) for level in LEVELS}
-    )
+    uptakes = {level: uptake_figures(made.units, made.followed[level], made.kept[level]) for level in LEVELS}
+    return estimates_of(LEVELS, figures, belief, uptakes)
 
 
 def _balanced_orders(units: tuple[str, ...], rng: np.random.Generator) -> Iterator[np.ndarray]:

@@ -54,7 +54,8 @@ class Measured(Strict):
 class LevelDiagnosis(Strict):
     """The aids of one level: see `estimates`. `p` is that of the level as a cause, before Holm's correction.
 
-    `is_unused` says that few answers follow a false aid. `followed_plain` is the share of plain answers that agree with the false aids: what uptake is by chance.
+    `is_unused` says that few answers follow a false aid. `followed_plain` is the share of plain answers that agree with
+    the false aids: what uptake is by chance.
     """
 
     gain: Measured

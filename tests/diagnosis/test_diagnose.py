@@ -5,8 +5,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from barista_bench.api import run_folders
 from barista_bench.benchmarks import get_task
+from barista_bench.cli.commands import app
 from barista_bench.core.boxes import DEFAULT_BOX_FORMAT
 from barista_bench.data.dataset import open_examples
 from barista_bench.diagnosis.conditions import default_design, ids_by_condition, plan
@@ -109,3 +112,24 @@ def test_paths_ask_each_example_in_one_order_even_within_a_video(aids_of: Aids) 
             assert max(orders.values()) - min(orders.values()) <= 1
     assert default_design(task) == "paths"
     assert default_design(get_task("barista", "relations")) == "full"
+
+
+def test_a_report_says_why_a_model_fails_and_ranks_no_aided_run(
+    config: DiagnoseConfig, kitchen_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "load_model", lambda *_: Reader(kitchen_data))
+    diagnose(config)
+    assert [run.parent.name for run in run_folders(tmp_path)] == ["none"]
+    result = CliRunner().invoke(app, ["report", str(tmp_path), "--out", str(tmp_path / "page"), "--no-compare"])
+    assert result.exit_code == 0, result.output
+    page = (tmp_path / "page/report.html").read_text()
+    assert "Given object boxes, 1.00" in page
+    assert "aided:" not in page
+
+
+def test_a_dry_run_prints_the_plan_and_asks_nothing(kitchen_data: Path, tmp_path: Path) -> None:
+    flags = ["--task", "relations", "--model", "oracle", "--limit", str(LIMIT), "--out", str(tmp_path / "out")]
+    result = CliRunner().invoke(app, ["diagnose", str(kitchen_data), *flags, "--dry-run"])
+    assert result.exit_code == 0, result.output
+    assert f"{4 * LIMIT} answers" in result.output
+    assert not (tmp_path / "out").exists()

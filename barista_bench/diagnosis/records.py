@@ -174,10 +174,7 @@ def sentences(diagnosis: Diagnosis, adjusted: Mapping[tuple[str, str, Level], fl
         return found
     for level, told in d.levels.items():
         name = _GIVEN[level]
-        turned = (
-            f"Given {name}, {told.gain.in_words} of it turns right; inert text of the same length, "
-            f"{told.inert.in_words}"
-        )
+        turned = f"Given {name}, {_turned(told.gain)}; given inert text of the same length, {_turned(told.inert)}"
         followed = "" if told.uptake.value is None else f"; it follows false ones in {told.uptake.in_words}"
         found.append(f"{turned}{followed}.")
         if adjusted.get((d.model, d.task, level), 1.0) < ALPHA:
@@ -187,9 +184,20 @@ def sentences(diagnosis: Diagnosis, adjusted: Mapping[tuple[str, str, Level], fl
     if d.text.p is not None and d.text.p < ALPHA:
         kind = "It believes any text" if d.believes_any_text else "It is affected by any text"
         found.append(f"{kind}: inert facts change its score by {d.text.in_words}.")
+    if d.unreadable:
+        counts = ", ".join(f"{name} {sum(statuses.values())}" for name, statuses in d.unreadable.items())
+        found.append(f"Answers that cannot be read, and count as wrong, by condition: {counts}.")
     if d.remainder.value is not None:
         found.append(f"With all aids, {d.remainder.in_words} is still missing: {d.remainder_name}.")
     return found
+
+
+def _turned(gain: Measured) -> str:
+    """A gain in words; a loss is said as what turns wrong."""
+    if gain.value is None or gain.value >= 0 or gain.low is None or gain.high is None:
+        return f"{gain.in_words} of it turns right"
+    lost = Measured(value=-gain.value, low=-gain.high, high=-gain.low, p=gain.p)
+    return f"{lost.in_words} of it turns wrong"
 
 
 _GIVEN: Final[dict[Level, str]] = {

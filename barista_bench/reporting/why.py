@@ -16,7 +16,7 @@ _FILLS = {
     "activities": "#be185d",
     "moment": "#1d4ed8",
 }
-_REMAINDER = "#8a8a8a"
+_TEXT, _REMAINDER = "#b91c1c", "#8a8a8a"
 
 
 class Part(NamedTuple):
@@ -53,10 +53,12 @@ def why_it_fails(diagnoses: Sequence[Diagnosis]) -> tuple[Why, ...]:
 
 
 def _parts(diagnosis: Diagnosis) -> tuple[Part, ...]:
-    """The shares of the levels, and the remainder, laid end to end from zero to either side."""
+    """What is missing without aids, in parts that add up to it, laid end to end from zero to either side: the shares of
+    the levels, what any text changes, and the remainder with all aids."""
     named: list[tuple[str, float | None, str]] = [
         (level, told.share.value, _FILLS[level]) for level, told in diagnosis.levels.items()
     ]
+    named.append(("any text", diagnosis.text.value, _TEXT))
     named.append((diagnosis.remainder_name, diagnosis.remainder.value, _REMAINDER))
     right = left = WIDTH / 2
     parts = []

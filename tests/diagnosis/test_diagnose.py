@@ -92,7 +92,7 @@ def test_an_aided_run_is_told_its_aid_and_goes_on_no_leaderboard(kitchen_data: P
     assert results.model.name == "aided:oracle"
     identity = json.loads((tmp_path / "relations/run.json").read_text())["identity"]
     assert identity["model"]["settings"]["aid"] == "objects"
-    with pytest.raises(DataError, match="is told more"):
+    with pytest.raises(DataError, match="or is told more: a diagnosis"):
         check_model(results, "results.json")
     with pytest.raises(ConfigError, match="use another --out"):
         runner.run(kitchen_data, tmp_path, aid="objects:inert", **settings)

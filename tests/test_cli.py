@@ -77,7 +77,7 @@ COMMANDS = {
 # {command: (what it calls, its flags that are no keyword there)}
 CALLED: dict[str, tuple[list[Callable], set[str]]] = {
     "mini": ([write_kitchen], set()),
-    "generate": ([generate], set()),
+    "generate": ([generate], {"dry_run"}),
     "import-graph": ([import_graphs], {"from_"}),
     "audit": ([choice_sets], {"runs", "out"}),
     "validate": ([validate], {"strict", "show", "benchmark", "videos"}),

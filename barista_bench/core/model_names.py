@@ -16,3 +16,7 @@ HUMAN: Final = "human"
 """The prefix of a colon and a person's name: the studio logs people's answers as a model's."""
 ABLATIONS: Final = ("text_only", "first_frame", "shuffled_frames")
 """Each stands before a colon and a model's name: that model sees less (`models/ablations.py`)."""
+AIDED: Final = "aided"
+"""Stands before a colon and the name of a model that is given facts of the graph with the question."""
+ALTERED: Final = frozenset({*ABLATIONS, AIDED})
+"""Prefixes of models that are asked something else than the task asks: diagnoses, which no leaderboard takes."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 
-from barista_bench.core.model_names import ABLATIONS, HUMAN, SCRIPTED
+from barista_bench.core.model_names import ALTERED, HUMAN, SCRIPTED
 from barista_bench.core.resampling import PERMUTATIONS
 from barista_bench.errors import BaristaError
 from barista_bench.runs.score.labels import Labels, comparable_groups, run_labels
@@ -171,10 +171,10 @@ def _agreements(runs: Sequence[ScoredRun], labels: Labels, left_out: list[str]) 
 def tier(run: ScoredRun) -> int:
     """Return 0 for ranked models, 1 for models trained on videos of these examples, 2 for people, 3 for baselines.
 
-    Baselines answer from the examples themselves, or are models that are shown less than the others.
+    Baselines answer from the examples themselves, or are models that are shown less or told more than others.
     """
     name = run.results.model.name
-    if name in SCRIPTED or name.partition(":")[0] in ABLATIONS:
+    if name in SCRIPTED or name.partition(":")[0] in ALTERED:
         return 3
     return 2 if name.startswith(f"{HUMAN}:") else int(bool(run.results.trained_on))
 

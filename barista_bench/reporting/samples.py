@@ -182,6 +182,7 @@ def _sample(
 def asking_line(prompt: Prompt) -> str:
     r"""Return the line with the question after the images: the last line with a question mark, else the last line.
 
+    >>> from barista_bench.core.prompt import ImagePart, Prompt, TextPart
     >>> asking_line(Prompt("", (ImagePart(0), TextPart("Two frames.\nQuestion: What is it?\nA. a cup"))))
     'What is it?'
     """

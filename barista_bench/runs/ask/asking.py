@@ -38,7 +38,8 @@ AHEAD_BYTES = 1024 * 2**20
 class TaskRun:
     """One task of a start: its examples, what they ask, where its answers go, and what was done so far.
 
-    `steps` takes the answers on the way of a task that asks in several steps; None for others.
+    `steps` takes the answers on the way of a task that asks in several steps; None for others. `only` are the ids of
+    the examples to ask; None for all.
     """
 
     task: Task
@@ -49,6 +50,7 @@ class TaskRun:
     rank: int | None = None
     session: Session = field(default_factory=Session)
     steps: StepLog | None = None
+    only: frozenset[str] | None = None
 
 
 _NO_QUESTION = Prompt("", ())
@@ -175,7 +177,7 @@ class Asker:
         # The rule of `run_records`, from its other side: what this run would ask, looked up in what is there.
         finished = finished_samples(run.folder)
         for position, (example, asked_input) in enumerate(zip(run.examples.examples, run.inputs, strict=True)):
-            if example.video_id not in videos:
+            if example.video_id not in videos or not (run.only is None or example.example_id in run.only):
                 continue
             example_id, fingerprint = example.example_id, asked_input.fingerprint
             keys = {index: key_of(example_id, fingerprint, index) for index in range(self.config.runs)}

@@ -160,6 +160,12 @@ class RunConfig(SpendingSettings, ModelSettings):
     protocol: Literal["release", "paper"] = Field(
         "release", description="Whose rules: the released code's, or the paper's where they differ."
     )
+    aid: Names = Field(
+        (),
+        description="Facts of the graph to tell with the question, e.g. objects,states; LEVEL:inert and LEVEL:false "
+        "are their controls. Such a run is a diagnosis, and on no leaderboard.",
+        max_length=5,
+    )
 
     name: Line = Field("", description="What tables, comparisons and reports call the model; changes no answer.")
     cluster: str | None = Field(None, description=CLUSTER_HELP)

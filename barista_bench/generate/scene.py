@@ -260,7 +260,7 @@ class Scene:
         return tuple(sorted(uses, key=attrgetter("start", "end", "side", "thing.id")))
 
     def things_that_hands_relate_to(self, start: int, end: int) -> set[str]:
-        """Return ids of things with a relation from a hand in [start, end), of any type except places.
+        """Return ids of objects with a relation from a hand in [start, end), of any type except places.
 
         A relation that the domain does not define may still be a touch.
         """

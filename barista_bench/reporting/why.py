@@ -1,4 +1,4 @@
-"""The section "Why it fails": a signed bar a model and task, and what its diagnosis says."""
+"""The section "Why it fails": a signed bar for each model and task, and the diagnosis in words."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 from barista_bench.diagnosis.records import Diagnosis, causes, sentences
 
 WIDTH = 360
-"""Of a bar's drawing, in its own units; zero stands in the middle, and the ends are -1 and 1."""
+"""Size of a bar's drawing, in drawing units; zero is in the middle, and the ends are -1 and 1."""
 _FILLS = {
     "objects": "#0f766e",
     "states": "#b45309",
@@ -20,7 +20,7 @@ _TEXT, _REMAINDER = "#b91c1c", "#8a8a8a"
 
 
 class Part(NamedTuple):
-    """A piece of a bar, from `x` on; what gains stands right of zero, what costs left of it."""
+    """A piece of a bar, starting at `x`: gains are right of zero, losses left."""
 
     name: str
     value: float
@@ -39,7 +39,7 @@ class Why(NamedTuple):
 
 
 def why_it_fails(diagnoses: Sequence[Diagnosis]) -> tuple[Why, ...]:
-    """What the page shows of each diagnosis; Holm's correction is over all of them."""
+    """Return the page's data for each diagnosis; Holm's correction is over all of them."""
     adjusted = causes(diagnoses)
     return tuple(
         Why(
@@ -53,8 +53,10 @@ def why_it_fails(diagnoses: Sequence[Diagnosis]) -> tuple[Why, ...]:
 
 
 def _parts(diagnosis: Diagnosis) -> tuple[Part, ...]:
-    """What is missing without aids, in parts that add up to it, laid end to end from zero to either side: the shares of
-    the levels, what any text changes, and the remainder with all aids."""
+    """Return the loss without aids as parts that add up to it: levels, effect of any text, and the rest with all aids.
+
+    The parts are drawn end to end from zero to either side.
+    """
     named: list[tuple[str, float | None, str]] = [
         (level, told.share.value, _FILLS[level]) for level, told in diagnosis.levels.items()
     ]

@@ -245,7 +245,7 @@ def _accept(project: Project, decisions: Decisions, by: str | None) -> list[str]
     video, domain = project.video(decisions.video), project.vocabulary()
     who = decisions.by or by
     if not who or not who.strip():
-        raise DataError(f"{decisions.video}: no person is named. Remedy:  name the person in `by`, or with --by")
+        raise DataError(f"{decisions.video}: no person is named. Remedy: name the person in `by`, or with --by")
     signal = _signal_file(decisions, video, who)
     records: list[ProjectRecord] = [signal] if signal else []
     if decisions.prompts:

@@ -189,7 +189,7 @@ FAMILIES: Mapping[str, str] = {
 def family_class(name: str) -> type[Family]:
     """Return the class of a family. Raises ConfigError for an unknown name."""
     if name not in FAMILIES:
-        raise ConfigError(f"families: {name!r} is unknown. Remedy:  name some of {', '.join(FAMILIES)} with --families")
+        raise ConfigError(f"families: {name!r} is unknown. Remedy: name some of {', '.join(FAMILIES)} with --families")
     module, _, attribute = FAMILIES[name].partition(":")
     family: type[Family] = getattr(import_module(module), attribute)
     return family

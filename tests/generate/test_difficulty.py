@@ -67,7 +67,7 @@ def test_levels_are_a_range_or_one() -> None:
     assert parse_levels("easy:hard") == ("easy", "medium", "hard")
     assert parse_levels("medium") == ("medium",)
     for wrong in ("hard:easy", "simple", ""):
-        with pytest.raises(ConfigError, match="no range of levels"):
+        with pytest.raises(ConfigError, match="not a range of levels"):
             parse_levels(wrong)
 
 

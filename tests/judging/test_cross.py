@@ -351,7 +351,7 @@ def test_the_commands_explain_what_is_wrong(tmp_path: Path) -> None:
         (["judge", str(tmp_path), "--judge", "chance"], "cannot grade"),
         (["judge", str(tmp_path)], "judge is missing"),
         (["judges", str(tmp_path)], "no run here"),
-        (["judges", str(tmp_path), "--family", "x"], "names no vendor"),
+        (["judges", str(tmp_path), "--family", "x"], "has no vendor"),
         (["questions", *more, "--sampling", "nothing"], "not a setting"),
     ):
         done = runner.invoke(app, arguments)

@@ -128,7 +128,7 @@ def run_task(description: RunDescription, options: Mapping[str, object]) -> Task
     task_type = task_class(identity.benchmark, identity.task)
     if identity.task_version != task_type.version:
         raise ConfigError(
-            f"{identity.benchmark}/{identity.task} was asked as version {identity.task_version}, and is now "
+            f"{identity.benchmark}/{identity.task} was asked as version {identity.task_version}, but is now "
             f"{task_type.version}: its rules have changed. "
             "Remedy: run it anew, or score it with the package that ran it"
         )

@@ -82,8 +82,7 @@ class Cell:
     """A cell: `extra` is printed smaller after the value, `notes` below it; `warn` highlights it.
 
     On a report's page, `bar` is drawn, `gap` is written beside the text, and `query` links to the samples behind the
-    score:
-    names and values of the gallery's filters.
+    score: names and values of the gallery's filters.
     """
 
     value: Value

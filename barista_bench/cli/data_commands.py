@@ -112,8 +112,7 @@ def import_graph(
     """Make scene graphs from a public dataset or another tool's annotations; report imported and lost records.
 
     Continue with `validate`, `build` and `generate`, as for any release. Facts that the dataset does not state are
-    unknown,
-    never "no".
+    unknown, never "no".
     """
     from barista_bench.other_graphs.importing import import_graphs
 

@@ -79,8 +79,8 @@ def doctor(json: Json = False) -> None:
 def run(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
     """Ask a model every example. Each answer is logged at once and never asked again.
 
-    A setting is taken from the first of: flag, environment variable (BARISTA_BENCH_<NAME>), run file (--config).
-    Start it under `accelerate launch` to distribute complete videos over processes.
+    A setting is taken from the first of: flag, environment variable (BARISTA_BENCH_<NAME>), run file (--config). Start
+    it under `accelerate launch` to distribute complete videos over processes.
     """
     from barista_bench.runs.ask.runner import estimate, estimate_text, run_config
 

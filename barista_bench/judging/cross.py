@@ -216,8 +216,7 @@ def cross_judge(judged_runs: Sequence[JudgedRun], vendors: Mapping[str, str] | N
     """Analyse several judges on several runs, as `all_judged` returns them.
 
     `vendors` maps names of judges or models to vendors and overrides the vendors in the names. Raises ConfigError if no
-    run
-    has two judges, a run is given twice, or the judges cannot be compared: other examples, or another rubric.
+    run has two judges, a run is given twice, or the judges cannot be compared: other examples, or another rubric.
     """
     _refuse_unlike(judged_runs)
     labels = label_runs(judged_runs)
@@ -275,9 +274,7 @@ def model_labels(runs: Sequence[ScoredRun]) -> list[str]:
 
 
 def _vendors(labels: Sequence[LabelledJudgedRun], vendors_set: Mapping[str, str]) -> dict[str, str]:
-    """Return vendors by label: as given for the label, else by the model's name, since a folder's name shows no
-    vendor.
-    """
+    """Return vendors by label: as given for the label, else by the model's name, since a folder's name shows no vendor."""
     vendors = {}
     for label in labels:
         for name, model_name in ((label.judge, label.results.judge.name), (label.model, label.results.model)):

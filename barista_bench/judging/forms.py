@@ -1,9 +1,9 @@
 """Build the forms that a judge fills in, one per answer and criterion.
 
 G-Eval (arXiv 2303.16634), as the BARISTA paper uses it (arXiv 2605.12074, sections A.1, A.2.3 and A.3.3): criteria,
-evaluation steps, and a score from 0 to 10 by bands; a tenth of it is reported. For reasoning (EgoCoT-Bench,
-arXiv 2605.19559, section 3.2.4; docs/upstream/egocot.md) a whole score from 0 to 5. The wording is ours; users may
-replace the texts of the reasoning form.
+evaluation steps, and a score from 0 to 10 by bands; a tenth of it is reported. For reasoning (EgoCoT-Bench, arXiv
+2605.19559, section 3.2.4; docs/upstream/egocot.md) a whole score from 0 to 5. The wording is ours; users may replace
+the texts of the reasoning form.
 """
 
 from __future__ import annotations

@@ -32,8 +32,7 @@ class Rating(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The rating of one answer by one person, 0 to 10.
 
     `answer` is the `DistinctAnswer.token` of the rated answer, so that a rating of a changed answer is ignored. None if
-    the
-    file lacks it.
+    the file lacks it.
     """
 
     example_id: str
@@ -91,8 +90,7 @@ def human_agreement(judged_runs: Sequence[JudgedRun], ratings: Sequence[Rating])
     """Return how well each judge agrees with people. Ratings of answers that have changed are left out, with a warning.
 
     Raises ConfigError if a rating names no model though several were judged, no judged answer is rated, or a run is
-    given
-    twice.
+    given twice.
     """
     labels = label_runs(judged_runs)
     models = {label.model for label in labels}

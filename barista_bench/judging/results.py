@@ -36,11 +36,9 @@ class JudgedCoverage(Strict):
     """The number of answers, and how many of them have verdicts.
 
     `expected` = examples x runs. `finished` leaves out infrastructure errors of the model; `answered` counts answers
-    that
-    could be judged; `judged` those with a usable verdict, on every criterion by the paper's protocol and on any by the
-    release's: the mean is over these. `verdicts` counts sample x criterion x draw by status; `missing` ones were not
-    asked
-    yet.
+    that could be judged; `judged` those with a usable verdict, on every criterion by the paper's protocol and on any by
+    the release's: the mean is over these. `verdicts` counts sample x criterion x draw by status; `missing` ones were
+    not asked yet.
     """
 
     expected: Count
@@ -124,7 +122,5 @@ class JudgedResults(RecordedFigures):
 
 
 def read_judged(path: str | Path) -> JudgedResults:
-    """Return a judge's results. Raises DataError, which names the field, if the file is missing, too large or
-    broken.
-    """
+    """Return a judge's results. Raises DataError, which names the field, if the file is missing, too large or broken."""
     return read_model(path, JudgedResults, what="no judged results", remedy="run `barista-bench judge`")

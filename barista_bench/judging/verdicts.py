@@ -121,8 +121,7 @@ def weighted_score(
     """Return the weighted score of a reply with the score `score`, from its tokens in order with their alternatives.
 
     None if there are no alternatives, or the tokens do not spell the score; use the plain score then. `ten_is_split`
-    states
-    that the judge is known to write 10 as two tokens (`splits_ten`).
+    states that the judge is known to write 10 as two tokens (`splits_ten`).
     """
     if not tokens:
         return None

@@ -169,9 +169,7 @@ class LogReader:
 
 
 def finished_samples(folder: str | Path) -> frozenset[bytes]:
-    """Return the `sample_digest` of all finished samples of a run folder. Reads line by line; no text stays in
-    memory.
-    """
+    """Return the `sample_digest` of all finished samples of a run folder. Reads line by line; no text stays in memory."""
     with ExitStack() as stack:
         records = (record for path, file in _open_logs(folder, stack) for _, record in records_of(path, file))
         return frozenset(record_digest(record) for record in records if record.is_finished)
@@ -247,8 +245,7 @@ def compact(folder: str | Path) -> Compaction:
 
     Lines are copied byte for byte, so fields of later versions survive. The merged file is complete on disk before it
     replaces the old one; only then are the ranks' files removed, in order. If the process is killed in between, the
-    folder
-    reads as before, and the next call finishes the work.
+    folder reads as before, and the next call finishes the work.
 
     Raises:
         ConfigError: a run is writing to the folder.
@@ -300,8 +297,7 @@ def merge(folders: Sequence[Path], out: Path) -> Compaction:
     """Write the run folder `out` from folders of one run: same examples, model and settings.
 
     Of the records of one sample, the same one counts as if all logs were in one folder, in the order of `folders`.
-    Verdicts
-    of judges are left out: they depend on all answers together.
+    Verdicts of judges are left out: they depend on all answers together.
 
     Args:
         out: a new or empty folder.

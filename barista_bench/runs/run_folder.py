@@ -144,8 +144,7 @@ class RunDescription(_Part):
     """The content of `run.json`.
 
     `barista_bench` is the version that wrote it; `imported` describes the source of an imported run; `name` is the
-    user's
-    name for the model, not part of its identity.
+    user's name for the model, not part of its identity.
     """
 
     barista_bench: Line

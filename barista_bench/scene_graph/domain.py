@@ -45,8 +45,7 @@ class PlaceWords(DomainRecord, frozen=True):
     pair.
 
     `is_part`: the first thing is a part of the second. `belongs`: the second thing distinguishes the first from others,
-    as
-    in the lid of the jar.
+    as in the lid of the jar.
     """
 
     words: str
@@ -85,10 +84,8 @@ class Lengths(DomainRecord, frozen=True):
     """Durations in seconds.
 
     They are: a gap in an annotation that is not an event; the time around a queried moment that must be constant, and
-    its
-    minimum distance from a gradual change of value; a HanDyVQA clip; the shortest and longest clip of one ViSTa action,
-    of
-    which at least `action_frames` images are shown.
+    its minimum distance from a gradual change of value; a HanDyVQA clip; the shortest and longest clip of one ViSTa
+    action, of which at least `action_frames` images are shown.
     """
 
     gap: float = 0.5

@@ -64,7 +64,7 @@ class GraphWords:
 def words_of(video: VideoGraph) -> GraphWords:
     """Return the words of one video.
 
-    Places of words with a time state it in seconds. Synonyms and exclusions are counted by how often they were observed.
+    Places of words with a time state it in seconds. Synonyms and exclusions are counted by how often they occurred.
     """
     words = GraphWords()
     fps = video.video.fps or 1.0

@@ -116,8 +116,7 @@ def mask_boxes(counts: Sequence[str], height: int, width: int) -> NDArray[np.flo
     """Return the smallest boxes [x, y, width, height] around masks, (n, 4); zeros for empty masks.
 
     The `counts` must have passed `run_problems`. No pixel is drawn. An empty run inside a mask, which no encoder
-    writes,
-    counts as one pixel.
+    writes, counts as one pixel.
     """
     encoded = [{"size": [height, width], "counts": text.encode("ascii")} for text in counts]
     return np.asarray(coco_mask.toBbox(encoded), dtype=np.float64).reshape(-1, 4)
@@ -223,11 +222,9 @@ def run_problems(counts: Sequence[str], pixels: int) -> list[str | None]:
     """Return the error of each compressed `counts` string, or None: its runs must be >= 0 and sum to `pixels`.
 
     pycocotools trusts its input (a wrong sum reads or writes past its buffer), and decoding every mask of a release
-    takes
-    hours, so the sums of many strings are computed at once, without drawing a pixel. The code: each run is written in
-    characters of 5 bits, low bits first, 48 added, bit 5 set on all but its last character, bit 4 of the last one the
-    sign;
-    from the fourth run on, the run two places back is subtracted.
+    takes hours, so the sums of many strings are computed at once, without drawing a pixel. The code: each run is
+    written in characters of 5 bits, low bits first, 48 added, bit 5 set on all but its last character, bit 4 of the
+    last one the sign; from the fourth run on, the run two places back is subtracted.
 
     Array operations over many strings accept the valid ones; each of the others is then read separately to describe its
     error.
@@ -285,8 +282,8 @@ def _slices(lengths: NDArray[np.int64]) -> Iterator[slice]:
 def _are_surely_sound(data: bytes, lengths: NDArray[np.int64], pixels: int) -> NDArray[np.bool_]:
     """Whether each of the joined strings is certainly valid; the others may be valid or not.
 
-    Works on 32 bits at most. Sums over a run's predecessors may wrap around, yet no wrong string passes: as long as
-    all runs so far are within 0..pixels, the next one, which differs by less than 2^29, cannot wrap.
+    Works on 32 bits at most. Sums over a run's predecessors may wrap around, yet no wrong string passes: as long as all
+    runs so far are within 0..pixels, the next one, which differs by less than 2^29, cannot wrap.
     """
     code = np.frombuffer(data, dtype=np.uint8) - np.uint8(48)
     ends = np.cumsum(lengths)

@@ -1,9 +1,9 @@
 """The BARISTA release format: `<root>/<video_id>/{coco_annotation.json, video.mp4}`, as typed records.
 
-These structures mirror the file one to one (field names included). Conventions of the release: boxes are
-`[x, y, width, height]` in pixels; frame indices (`image_id`) count from 0; masks are COCO run-length encodings of
-size `[height, width]`; `object_id_to_category_id` holds an object's category, not its annotations.
-Ranges are `image_id_start`, `image_id_end`: half-open wherever this package reads them, unless a task says otherwise.
+These structures mirror the file one to one (field names included). Conventions of the release: boxes are `[x, y, width,
+height]` in pixels; frame indices (`image_id`) count from 0; masks are COCO run-length encodings of size `[height,
+width]`; `object_id_to_category_id` holds an object's category, not its annotations. Ranges are `image_id_start`,
+`image_id_end`: half-open wherever this package reads them, unless a task says otherwise.
 """
 
 from __future__ import annotations

@@ -33,8 +33,8 @@ from barista_bench.scene_graph.video_graph import VideoGraph
 class SceneGraph:
     """Every video graph under a data root, read lazily.
 
-    A folder counts as a video if it holds `coco_annotation.json`; videos are sorted. A bad record is
-    left out, a bad file costs its video; both are listed in `problems` of the video or of this object.
+    A folder counts as a video if it holds `coco_annotation.json`; videos are sorted. A bad record is left out, a bad
+    file costs its video; both are listed in `problems` of the video or of this object.
 
     Args:
         root: folder that holds one folder per video.

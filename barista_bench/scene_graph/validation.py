@@ -129,8 +129,7 @@ def _report_keys(path: Path, log: ProblemLog) -> None:
     """Warn of keys that appear twice in one object, and of missing sections unless `coverage` states what is complete.
 
     JSON readers silently use the last of equal keys. Reading has found the file to be JSON, so only braces and texts
-    are
-    scanned here; no value is made.
+    are scanned here; no value is made.
     """
     open_objects: list[dict[bytes, int]] = []
     objects_with: Counter[bytes] = Counter()
@@ -190,9 +189,7 @@ def _check_masks(graph: VideoGraph, log: ProblemLog) -> None:
 
 
 def _compare_boxes(graph: VideoGraph, rows: Sequence[int], tight_boxes: NDArray[np.float64], log: ProblemLog) -> None:
-    """Warn of boxes that do not match their masks (`tight_boxes` are the boxes around the masks), and of empty
-    masks.
-    """
+    """Warn of boxes that do not match their masks (`tight_boxes` are the boxes around the masks), and of empty masks."""
     records = graph.records
     boxes = records.annotation_columns().bbox[np.searchsorted(records.annotation_rows(), rows)]
     low, high = boxes[:, :2], boxes[:, :2] + boxes[:, 2:]

@@ -46,8 +46,8 @@ def check_task(task: type[Task], examples: Sequence[Example], *, options: Mappin
 
     Args:
         task: a task of a benchmark in `BENCHMARKS`.
-        examples: some of its own, a handful of several videos at best. A task that has an option which
-            changes examples needs some of each choice.
+        examples: some of its own, a handful of several videos at best. A task that has an option which changes examples
+            needs some of each choice.
         options: the task's, where its defaults need what a test lacks, such as a model that compares names.
 
     Raises:
@@ -97,9 +97,7 @@ def chance_answer(task: Task, example: Example, seed: int, box_format: BoxFormat
 
 
 def answers_of(task: Task, example: Example, *, hostile: bool) -> list[str]:
-    """Return texts to read as its answer, each once: reference, chance and empty; damaged references and hostile
-    ones.
-    """
+    """Return texts to read as its answer, each once: reference, chance and empty; damaged references and hostile ones."""
     texts = [chance_answer(task, example, seed, DEFAULT_BOX_FORMAT) for seed in range(3)] + ["", "I cannot tell."]
     if task.has_answer(example):
         reference = task.reference_answer(example, DEFAULT_BOX_FORMAT)

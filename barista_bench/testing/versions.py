@@ -60,8 +60,8 @@ def check_version(
         record: write the record of a new task or version, or of another source.
 
     Raises:
-        LawError: prompts, answers read, scores or examples have changed and the version has not; or nothing is
-            recorded yet, and `record` is not set.
+        LawError: prompts, answers read, scores or examples have changed and the version has not; or nothing is recorded
+            yet, and `record` is not set.
     """
     records = _read_records(file)
     name, current = f"{task.benchmark}/{task.name}", _version_record(task, examples, source, options)

@@ -215,8 +215,7 @@ def answer_each(
     """Yield the subject of each request as it is answered, with one entry per seed, and the seconds of each.
 
     Requests that the model does not answer come last, as failures. If the next request does not fit the limits, all
-    pending
-    requests are answered first: they mostly use less than their maximum.
+    pending requests are answered first: they mostly use less than their maximum.
 
     Raises:
         ModelError: the model answers a request that was not sent.

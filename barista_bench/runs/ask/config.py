@@ -1,8 +1,8 @@
 """Define every setting of a run in one table, and split work over processes.
 
-Keywords in Python, flags on the command line, keys in a run file and environment variables share names and meanings.
-A value is taken from the first of: keyword or flag, environment (`BARISTA_BENCH_MAX_NEW_TOKENS`), run file, default.
-Each process gets complete videos. All processes compute the same distribution, without communication.
+Keywords in Python, flags on the command line, keys in a run file and environment variables share names and meanings. A
+value is taken from the first of: keyword or flag, environment (`BARISTA_BENCH_MAX_NEW_TOKENS`), run file, default. Each
+process gets complete videos. All processes compute the same distribution, without communication.
 
 Keywords in Python, flags on the command line, keys in a run file, and environment variables are the same names with the
 same meaning. A value is taken from the first of: keyword or flag, environment (`BARISTA_BENCH_MAX_NEW_TOKENS`), run
@@ -303,9 +303,7 @@ class Shard:
         return f"cuda:{local_rank}"
 
     def file(self, folder: Path, name: str) -> Path:
-        """Return this process's file in a run folder: `samples` or `steps` (logs), or `sessions` (one line per
-        start).
-        """
+        """Return this process's file in a run folder: `samples` or `steps` (logs), or `sessions` (one line per start)."""
         return folder / (f"{name}.jsonl" if self.is_alone else f"{name}-{self.rank}.jsonl")
 
     def launch(self, *parts: str, environment: Mapping[str, str] | None = None) -> str:
@@ -324,8 +322,7 @@ class Shard:
         Args:
             video_ids: one entry per example. Videos with the most examples are assigned first, each to the process with
                 the fewest examples so far. All examples count, answered or not, so that processes agree even if they
-                    start
-                at different times and find different logs.
+                start at different times and find different logs.
         """
         counts = Counter(video_ids)
         loads = [0] * self.world

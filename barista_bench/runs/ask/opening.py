@@ -44,8 +44,7 @@ def open_tasks(config: RunConfig) -> list[OpenedTask]:
 
     Raises:
         ConfigError, DataError: a task is unknown or does not suit the model, its examples cannot be opened, or two
-            tasks
-            share an example id.
+            tasks share an example id.
     """
     candidates, fitting_tasks, refusal = open_questions(config), [], None
     takes_all = ALL in (config.benchmark, *config.task)
@@ -119,9 +118,7 @@ def _wording(config: RunConfig, spec: TaskSpec) -> PromptTexts | None:
 
 
 def _placeholders(prompts: PromptTexts) -> set[str]:
-    """Return the `{name}` places of all texts except the text before an image, which `PromptTexts.prompt` fills
-    itself.
-    """
+    """Return the `{name}` places of all texts except the text before an image, which `PromptTexts.prompt` fills itself."""
     texts = [prompts.system, prompts.user, *(text for name, text in prompts.extra.items() if name != IMAGE_TEXT)]
     return {name for text in texts for name in _PLACEHOLDER.findall(text)}
 

@@ -34,19 +34,16 @@ def decode_ahead(
     """Yield every item with its prepared result, in order, while `workers` threads prepare further ones.
 
     The consuming thread takes items from the source as there is room. A result is started only if the waiting results,
-    it
-    and all before it fit into `max_bytes`; each unfinished result counts as large as the largest of the last results.
-    So
-    if results suddenly grow, the limit is exceeded by at most the unfinished ones, one per worker. The next result to
-    be
-    consumed is always made, regardless of its size.
+    it and all before it fit into `max_bytes`; each unfinished result counts as large as the largest of the last
+    results. So if results suddenly grow, the limit is exceeded by at most the unfinished ones, one per worker. The next
+    result to be consumed is always made, regardless of its size.
 
     Neighbours of the same group go to the same worker, up to `LONGEST_WALK` of them: one reader moves through one video
     while the other workers read its next part or the next video.
 
     An error in `prepare` or `size_of` is raised at its item, which is then the last one; an error in the source is
-    raised
-    when it is read ahead. Threads end with the iteration: close the iterator to stop early (`contextlib.closing`).
+    raised when it is read ahead. Threads end with the iteration: close the iterator to stop early
+    (`contextlib.closing`).
 
     Args:
         items: the source.

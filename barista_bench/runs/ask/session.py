@@ -34,11 +34,9 @@ class Session(AskCounts):
     """One start of a run: its counts, and the seconds of each stage.
 
     `decode` and `prepare` (drawing, encoding) are summed over separate threads; `wait` is the time that generation
-    waited
-    for them, `generate` the rest of the answering time. With several tasks in one start, all seconds are distributed in
-    proportion to the samples asked. `batch_check` compares answers of a local model to two examples, in a batch and one
-    by
-    one (`models/local/batch_check.py`).
+    waited for them, `generate` the rest of the answering time. With several tasks in one start, all seconds are
+    distributed in proportion to the samples asked. `batch_check` compares answers of a local model to two examples, in
+    a batch and one by one (`models/local/batch_check.py`).
     """
 
     seconds: dict[str, float] = field(

@@ -38,8 +38,7 @@ class AskedInput:
     media.
 
     `media` is `UNREADABLE` if they cannot be read; `question` holds the reason if the task cannot make one. Such an
-    example
-    fails when it is asked, and affects no other. The task is covered by its version.
+    example fails when it is asked, and affects no other. The task is covered by its version.
     """
 
     fingerprint: str
@@ -111,10 +110,9 @@ def sample_keys(model: object, config: object) -> Callable[[str, str, int], str]
     """Return a function of (example id, fingerprint, run): the identity of a sample, for one model and its settings.
 
     Batch size, device and process count are not part of it. The example's id is, since two examples may ask the same
-    about
-    the same pixels, and each is sampled with its own seed. The key is the `digest` of all five values. Model and
-    settings
-    are encoded only once, which is five times faster: otherwise a million keys take longer than reading their log.
+    about the same pixels, and each is sampled with its own seed. The key is the `digest` of all five values. Model and
+    settings are encoded only once, which is five times faster: otherwise a million keys take longer than reading their
+    log.
     """
     encode = json.JSONEncoder(sort_keys=True, ensure_ascii=True).encode
     settings = f"{encode(model)}, {encode(config)}"

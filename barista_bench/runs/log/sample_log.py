@@ -68,8 +68,7 @@ class SampleRecord(msgspec.Struct, frozen=True, gc=False):
         fingerprint: identity of the question: task version, prompt text, media content.
         run: 0-based index of the repetition.
         status: the outcome, known without reading the text: `ok` means that an answer arrived. Scoring finds out
-            whether
-            it can be read. Answers recorded elsewhere may have `parse_error`, as found there.
+            whether it can be read. Answers recorded elsewhere may have `parse_error`, as found there.
         text: the answer without reasoning; None if there is none.
         error: why there is no answer, or why it was cut.
         input_tokens, output_tokens, thinking_tokens, cached_tokens: as in `Completion`.

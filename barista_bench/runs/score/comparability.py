@@ -25,8 +25,7 @@ class JudgeRecord(Strict):
     """The judge of some verdicts, and its means.
 
     `rubric` and `prompt` are hashes; `steps` is a hash if they were given. `held`: whether verdicts were constrained to
-    a
-    JSON Schema.
+    a JSON Schema.
     """
 
     model_config = ConfigDict(frozen=True)

@@ -81,9 +81,7 @@ class PromptsInfo(Strict):
 
 
 class DatasetInfo(Strict):
-    """`content_hash` is the SHA-256 of the evaluated examples' frozen lines; `limit` the number they were limited
-    to.
-    """
+    """`content_hash` is the SHA-256 of the evaluated examples' frozen lines; `limit` the number they were limited to."""
 
     benchmark: str
     task: str
@@ -114,8 +112,7 @@ class SampleCoverage(Strict):
     """Samples by outcome.
 
     `expected` = examples x runs; `scored` leaves out infrastructure errors and samples not yet run; `answered` are
-    those
-    with a readable answer. `dropped` counts the entries of these answers that could not be read and are left out.
+    those with a readable answer. `dropped` counts the entries of these answers that could not be read and are left out.
     """
 
     expected: Count
@@ -184,8 +181,7 @@ class Timing(Strict):
 
     Rates are over the seconds of generation, including waits, summed over processes. `cost` is in US dollars, and None
     without prices. Tokens and cost here count missing log values as 0; `costs`, by `COST_NAMES`, leaves them out, and
-    has
-    no entry for a cost that the log lacks.
+    has no entry for a cost that the log lacks.
     """
 
     sessions: Count

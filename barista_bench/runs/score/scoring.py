@@ -340,8 +340,7 @@ def claim_result_files(folder: Path, results: Results) -> tuple[Path, Path]:
     """Return `result_files` for writing.
 
     A run may be started again with other options: existing files with the target's or the moved scores' names are
-    renamed
-    first. Files that cannot be read are replaced.
+    renamed first. Files that cannot be read are replaced.
     """
     by_own_options, targets = _result_paths(folder), result_files(folder, results)
     with suppress(DataError):

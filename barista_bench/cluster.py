@@ -179,7 +179,9 @@ def reason(error: Exception) -> str:
 
 
 def files_state(path: Path) -> str:
-    """Return the SHA-256 of the names and sizes of a file, or of all files below a folder; empty if there is nothing."""
+    """Return the SHA-256 of the names and sizes of a file, or of all files below a folder; empty if there is
+    nothing.
+    """
     if not path.exists():
         return ""
     digest = hashlib.sha256()

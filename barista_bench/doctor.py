@@ -1,4 +1,6 @@
-"""Check which parts of the package this machine can run, and how to add the others. Changes nothing, uses no network."""
+"""Check which parts of the package this machine can run, and how to add the others. Changes nothing, uses no
+network.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Commands that turn a video into a scene graph: annotate start, run, accept, import, describe, status, review, export."""
+"""Commands that turn a video into a scene graph: annotate start, run, accept, import, describe, status, review,
+export.
+"""
 
 from __future__ import annotations
 
@@ -195,7 +197,9 @@ def _report_unknown_terms(project: Project, decisions: Decisions, add: bool) -> 
 
 
 def _project_video(project: Project, name: str, given: str | None) -> str:
-    """Return the project's video of a file: the given one, else the video of the file's name, with or without suffix."""
+    """Return the project's video of a file: the given one, else the video of the file's name, with or without
+    suffix.
+    """
     if given is not None:
         return given
     stem = name.rpartition(".")[0]

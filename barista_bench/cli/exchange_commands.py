@@ -25,7 +25,9 @@ def publish(
     ] = False,
     token_env: Annotated[str | None, typer.Option(help="Environment variable with the token, if not HF_TOKEN.")] = None,
 ) -> None:
-    """Check a dataset or a Space and upload it to the Hub. Run the same command again to resume an interrupted upload."""
+    """Check a dataset or a Space and upload it to the Hub. Run the same command again to resume an interrupted
+    upload.
+    """
     from huggingface_hub import HfApi
 
     from barista_bench.hub.publishing import publication

@@ -160,7 +160,9 @@ def _declares(table: type[SettingsTable], name: str) -> bool:
 
 
 def _type(field: FieldInfo) -> Any:  # noqa: ANN401  (a type, which has no type of its own)
-    """Return the type of a field's flag: a switch, repeated text, a choice, a number, else text that is checked later."""
+    """Return the type of a field's flag: a switch, repeated text, a choice, a number, else text that is checked
+    later.
+    """
     annotation = field.annotation
     if annotation is bool:
         return bool | None

@@ -65,7 +65,9 @@ def diff(
     second: Annotated[Path, typer.Argument(help="Another run folder.")],
     show: Annotated[int, typer.Option(help="Maximum number of samples of each kind to list.")] = 5,
 ) -> None:
-    """List the differences between two runs: settings, prompts, pixels, versions, answers, scores. Exit code 1 if any."""
+    """List the differences between two runs: settings, prompts, pixels, versions, answers, scores. Exit code 1 if
+    any.
+    """
     from barista_bench.runs.diff import as_text, diff as compare_runs
 
     with exit_on_error():

@@ -1,4 +1,4 @@
-"""Leaderboards on the Hub: what they are called, by datasets and by results alike. Light: a Space imports it."""
+"""Name leaderboards on the Hub, for datasets and results. Imports little, since a Space imports it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RELEASED_RUN: Final = "released run:"
 
 
 class Tasks(NamedTuple):
-    """The tasks of a benchmark, each with its primary figure, and the splits that its examples have."""
+    """The tasks of a benchmark, each with its primary metric, and the splits of its examples."""
 
     splits: tuple[str, ...]
     primary: Mapping[str, str]
@@ -59,10 +59,11 @@ _NO_NAME = re.compile(r"[^a-z0-9]+")
 
 
 def task_id(task: str, split: str, protocol: str, wording: str, *, options: str = "", limit: int | None = None) -> str:
-    """Name of a leaderboard: `relations`, `relations_test` of the split test, `relations_paper` of the paper's rules.
+    """Return the name of a leaderboard: `relations`, `relations_test` for the split test, `relations_paper` for paper
+    rules.
 
-    The Hub ranks whatever has one name, so that each wording but ours, other options than the task's defaults and runs
-    that were cut short have boards of their own.
+    The Hub ranks results of equal name together, so other wordings than ours, options other than the task's defaults
+    and runs with a limit have separate leaderboards.
 
     >>> task_id("t_stvg", "all", "release", "ours v1", options="matcher=exact", limit=20)
     't_stvg_matcher-exact_first-20'

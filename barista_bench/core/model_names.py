@@ -1,4 +1,4 @@
-"""Names of models that stand for no model of their own: baselines, people, ablations. Light: a Space reads it."""
+"""Names of models that need no checkpoint: baselines, people, ablations. Imports little, since a Space reads it."""
 
 from __future__ import annotations
 

@@ -274,7 +274,9 @@ def model_labels(runs: Sequence[ScoredRun]) -> list[str]:
 
 
 def _vendors(labels: Sequence[LabelledJudgedRun], vendors_set: Mapping[str, str]) -> dict[str, str]:
-    """Return vendors by label: as given for the label, else by the model's name, since a folder's name shows no vendor."""
+    """Return vendors by label: as given for the label, else by the model's name, since a folder's name shows no
+    vendor.
+    """
     vendors = {}
     for label in labels:
         for name, model_name in ((label.judge, label.results.judge.name), (label.model, label.results.model)):

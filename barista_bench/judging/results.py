@@ -122,5 +122,7 @@ class JudgedResults(RecordedFigures):
 
 
 def read_judged(path: str | Path) -> JudgedResults:
-    """Return a judge's results. Raises DataError, which names the field, if the file is missing, too large or broken."""
+    """Return a judge's results. Raises DataError, which names the field, if the file is missing, too large or
+    broken.
+    """
     return read_model(path, JudgedResults, what="no judged results", remedy="run `barista-bench judge`")

@@ -70,7 +70,9 @@ class Criterion(_RubricModel):
 
 
 class _RubricFile(_RubricModel):
-    """The content of a rubric file; `question` replaces the example's question if a rubric asks all examples the same."""
+    """The content of a rubric file; `question` replaces the example's question if a rubric asks all examples the
+    same.
+    """
 
     version: int
     introduction: str

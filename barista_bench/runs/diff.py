@@ -245,7 +245,9 @@ _WIDTH = 80
 
 
 def as_text(difference: Difference) -> str:
-    """Return a difference as plain lines for people. Model texts are shortened, and their control characters escaped."""
+    """Return a difference as plain lines for people. Model texts are shortened, and their control characters
+    escaped.
+    """
     lines = [f"First:  {printable(str(difference.first))}", f"Second: {printable(str(difference.second))}"]
     lines.append("Settings" if difference.settings else "Settings: all the same")
     lines += [f"  {printable(change.name)}: {_both(change.first, change.second)}" for change in difference.settings]

@@ -169,7 +169,9 @@ class LogReader:
 
 
 def finished_samples(folder: str | Path) -> frozenset[bytes]:
-    """Return the `sample_digest` of all finished samples of a run folder. Reads line by line; no text stays in memory."""
+    """Return the `sample_digest` of all finished samples of a run folder. Reads line by line; no text stays in
+    memory.
+    """
     with ExitStack() as stack:
         records = (record for path, file in _open_logs(folder, stack) for _, record in records_of(path, file))
         return frozenset(record_digest(record) for record in records if record.is_finished)

@@ -17,7 +17,9 @@ _Spans = list[tuple[int, int]]
 
 
 class Coverage:
-    """The `coverage` of an annotation file; without it everything is complete. Spans [start, end) are cut to the video."""
+    """The `coverage` of an annotation file; without it everything is complete. Spans [start, end) are cut to the
+    video.
+    """
 
     def __init__(self, record: ReleaseCoverage | None, frame_count: int) -> None:
         self.is_partial = record is not None

@@ -140,7 +140,9 @@ class AnnotationColumns(NamedTuple):
 
 
 class ReleaseRecords(msgspec.Struct):
-    """A decoded file. `rows[section][i]` is the index in the file of the i-th valid record; if absent, all are valid."""
+    """A decoded file. `rows[section][i]` is the index in the file of the i-th valid record; if absent, all are
+    valid.
+    """
 
     release: ReleaseFile
     rows: dict[str, list[int]]

@@ -101,7 +101,9 @@ def _mask_of_corners(
 
 
 def mask_of_runs(counts: Sequence[int], size: tuple[int, int]) -> Rle | str:
-    """Return the mask of uncompressed COCO run lengths: background first, down the columns; `size` is (height, width)."""
+    """Return the mask of uncompressed COCO run lengths: background first, down the columns; `size` is (height,
+    width).
+    """
     pixels = size[0] * size[1]
     if min(counts, default=0) < 0 or sum(counts) != pixels:
         return f"runs cover {sum(counts)} of {pixels} pixels"

@@ -189,7 +189,9 @@ def _check_masks(graph: VideoGraph, log: ProblemLog) -> None:
 
 
 def _compare_boxes(graph: VideoGraph, rows: Sequence[int], tight_boxes: NDArray[np.float64], log: ProblemLog) -> None:
-    """Warn of boxes that do not match their masks (`tight_boxes` are the boxes around the masks), and of empty masks."""
+    """Warn of boxes that do not match their masks (`tight_boxes` are the boxes around the masks), and of empty
+    masks.
+    """
     records = graph.records
     boxes = records.annotation_columns().bbox[np.searchsorted(records.annotation_rows(), rows)]
     low, high = boxes[:, :2], boxes[:, :2] + boxes[:, 2:]

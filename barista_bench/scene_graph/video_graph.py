@@ -177,7 +177,9 @@ class VideoGraph:
 
     @property
     def preparation(self) -> str:
-        """Return the `type` of the coffee machine that is seen first (upstream's rule), or `unknown` if there is none."""
+        """Return the `type` of the coffee machine that is seen first (upstream's rule), or `unknown` if there is
+        none.
+        """
         category, attribute = load_domain().stratum
         machines = [i for i, item in enumerate(self.objects) if item.category == category and len(self.frames_of(i))]
         table = self.attributes_table
@@ -278,7 +280,9 @@ class VideoGraph:
         ]
 
     def relation_frames(self, position: int, span: Span = None) -> NDArray[np.int32]:
-        """Return the frames of the span on which the relation range at `position` holds and both its ends have a box."""
+        """Return the frames of the span on which the relation range at `position` holds and both its ends have a
+        box.
+        """
         return self.frames_with_boxes(self.relations_table, position, span)
 
     def frames_with_boxes(self, table: Ranges, position: int, span: Span = None) -> NDArray[np.int32]:

@@ -97,7 +97,9 @@ def chance_answer(task: Task, example: Example, seed: int, box_format: BoxFormat
 
 
 def answers_of(task: Task, example: Example, *, hostile: bool) -> list[str]:
-    """Return texts to read as its answer, each once: reference, chance and empty; damaged references and hostile ones."""
+    """Return texts to read as its answer, each once: reference, chance and empty; damaged references and hostile
+    ones.
+    """
     texts = [chance_answer(task, example, seed, DEFAULT_BOX_FORMAT) for seed in range(3)] + ["", "I cannot tell."]
     if task.has_answer(example):
         reference = task.reference_answer(example, DEFAULT_BOX_FORMAT)

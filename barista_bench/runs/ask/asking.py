@@ -1,4 +1,6 @@
-"""Ask a model for all samples that the logs lack: any number of tasks, one stream of requests, one record per sample."""
+"""Ask a model for all samples that the logs lack: any number of tasks, one stream of requests, one record per
+sample.
+"""
 
 from __future__ import annotations
 

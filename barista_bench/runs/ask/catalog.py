@@ -266,7 +266,9 @@ def _load_predictions(config: ModelSettings, name: str, tasks: TaskExamples) -> 
 
 
 def asks_for_boxes(task: Task, examples: Iterable[Example]) -> bool:
-    """Whether answers hold boxes: the reference, or the prompt if the reference is hidden, depends on the box format."""
+    """Whether answers hold boxes: the reference, or the prompt if the reference is hidden, depends on the box
+    format.
+    """
     formats = (BoxFormat("xyxy", None), BoxFormat("yxyx", 1000))
 
     def texts(example: Example) -> set[str]:

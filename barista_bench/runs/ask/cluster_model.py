@@ -250,7 +250,9 @@ class ClusterModel:
                 yield AnsweredRequest(unanswered.pop(name), completions, seconds)
 
     def _returned_chunk(self, returned_requests: deque[Request], losses: Counter[str]) -> list[Request]:
-        """Return requests of lost copies for another try; a suspected cause is sent separately, to isolate its effect."""
+        """Return requests of lost copies for another try; a suspected cause is sent separately, to isolate its
+        effect.
+        """
         chunk: list[Request] = []
         while returned_requests and len(chunk) < self.window:
             is_suspect = losses[returned_requests[0].request_id] == MAX_LOSSES - 1

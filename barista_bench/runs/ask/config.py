@@ -303,7 +303,9 @@ class Shard:
         return f"cuda:{local_rank}"
 
     def file(self, folder: Path, name: str) -> Path:
-        """Return this process's file in a run folder: `samples` or `steps` (logs), or `sessions` (one line per start)."""
+        """Return this process's file in a run folder: `samples` or `steps` (logs), or `sessions` (one line per
+        start).
+        """
         return folder / (f"{name}.jsonl" if self.is_alone else f"{name}-{self.rank}.jsonl")
 
     def launch(self, *parts: str, environment: Mapping[str, str] | None = None) -> str:

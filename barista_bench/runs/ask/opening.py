@@ -118,7 +118,9 @@ def _wording(config: RunConfig, spec: TaskSpec) -> PromptTexts | None:
 
 
 def _placeholders(prompts: PromptTexts) -> set[str]:
-    """Return the `{name}` places of all texts except the text before an image, which `PromptTexts.prompt` fills itself."""
+    """Return the `{name}` places of all texts except the text before an image, which `PromptTexts.prompt` fills
+    itself.
+    """
     texts = [prompts.system, prompts.user, *(text for name, text in prompts.extra.items() if name != IMAGE_TEXT)]
     return {name for text in texts for name in _PLACEHOLDER.findall(text)}
 

@@ -213,7 +213,9 @@ def reply_record(
 
 
 def reply_status(reply: Completion | Failure, read_reply: ReadReply) -> tuple[Status, str | None]:
-    """Return the status of a reply, and the reason unless it is ok. A truncated reply counts if it can still be read."""
+    """Return the status of a reply, and the reason unless it is ok. A truncated reply counts if it can still be
+    read.
+    """
     if isinstance(reply, Failure) or reply.finish_reason == "refusal":
         return answer_status(reply)
     content = read_reply(reply.text)

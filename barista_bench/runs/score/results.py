@@ -81,7 +81,9 @@ class PromptsInfo(Strict):
 
 
 class DatasetInfo(Strict):
-    """`content_hash` is the SHA-256 of the evaluated examples' frozen lines; `limit` the number they were limited to."""
+    """`content_hash` is the SHA-256 of the evaluated examples' frozen lines; `limit` the number they were limited
+    to.
+    """
 
     benchmark: str
     task: str

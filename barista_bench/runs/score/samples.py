@@ -59,7 +59,9 @@ class ScoredSample:
 
     @property
     def oddity(self) -> str | None:
-        """Return an oddity of an answer: its `note`, or that it consists only of reasoning, wherever that was removed."""
+        """Return an oddity of an answer: its `note`, or that it consists only of reasoning, wherever that was
+        removed.
+        """
         record = self.record
         is_thoughts = record.finish_reason == "stop" and record.reasoning and not (record.text or "").strip()
         return record.note or (ALL_REASONING if is_thoughts else None)

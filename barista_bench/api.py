@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _MAX_ROWS = 40
-"""Rows of what is shown of an evaluation at the most."""
+"""Maximum number of rows in the display of an evaluation."""
 RUNS = Path("runs")
 """Where `evaluate` puts its run folders by default."""
 

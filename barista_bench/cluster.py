@@ -109,7 +109,7 @@ class RayCluster:
             except RayTaskError as error:
                 lack = f"cannot be used: {reason(error).rstrip('.')}"
             except RayError:  # the cluster still lists a lost node for a while
-                log.warning("node %s was lost: the others go on", node.name)
+                log.warning("node %s was lost: the others continue", node.name)
                 continue
             if lack:
                 raise ClusterError(

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 NOTHING = "–"
-"""Printed for None, and for what is not a finite number."""
+"""Printed for None, and for numbers that are not finite."""
 
 
 class Ranged(NamedTuple):

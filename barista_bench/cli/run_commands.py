@@ -52,8 +52,8 @@ _NEXT_STEPS = """next, each with what it needs:
   barista-bench report {out}/runs --figures --out {out}/figures
   pip install 'barista_bench[studio]'  # graphs and masks to look at, and your own answers
   barista-bench studio {out}/kitchen {out}/data {out}/runs
-served models need [api], videos of your own [annotate]; docs/tutorial.md goes on from here"""
-"""Commands to go on with after the demo, and what each needs."""
+served models need [api], videos of your own [annotate]; docs/tutorial.md continues from here"""
+"""Commands to continue with after the demo, and their requirements."""
 
 
 @app.command(rich_help_panel=LOOK)

@@ -50,7 +50,7 @@ class BoxFormat:
 
 
 DEFAULT_BOX_FORMAT = BoxFormat()
-"""The format of boxes where nobody says another: of models of unknown families, and in the columns of datasets."""
+"""The default box format: for models of unknown architectures, and in the columns of datasets."""
 FAMILY_FORMATS = {
     "gemma": BoxFormat("yxyx"),
     "gemini": BoxFormat("yxyx"),

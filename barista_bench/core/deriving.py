@@ -47,7 +47,7 @@ class GraphTask(Task, Generic[SamplingT]):
 
     breakdown_keys: ClassVar[tuple[str, ...]] = ("split", "preparation")
     layers: ClassVar[tuple[Layer, ...]] = LAYERS
-    """Sections of the graph in which what is not stated makes an answer wrong."""
+    """Sections of the graph whose missing records make an answer wrong."""
 
     def span(self, video: VideoGraph, candidate: Candidate, sampling: SamplingT) -> tuple[int, int]:
         """Return frames [start, stop) over which these sections must be complete; by default the frames of the

@@ -140,7 +140,7 @@ def content_seed(*parts: str | int) -> int:
 Int64 = Annotated[int, msgspec.Meta(extra={"dtype": "int64"})]
 """A whole number that may pass 32 bits; plain `int` is an int32 column."""
 PixelBox = Annotated[list[float], msgspec.Meta(min_length=4, max_length=4)]
-"""Four numbers; the field that holds it says in which order and unit."""
+"""Four numbers; the field's own documentation defines their order and unit."""
 GridBox = Annotated[list[int], msgspec.Meta(min_length=4, max_length=4)]
 """Four whole numbers on the release's grid."""
 

@@ -14,7 +14,7 @@ import re
 from collections.abc import Mapping
 
 MAX_TEXT = 20_000
-"""Characters of one field that is shown; what is beyond them is counted in a note."""
+"""Maximum number of characters shown of one field; a note counts the rest."""
 
 _STRUCTURAL = re.compile(r"[<>{}\[\]|`#]")
 

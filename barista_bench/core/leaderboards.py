@@ -9,11 +9,11 @@ from typing import Final, NamedTuple
 EVAL_FILE: Final = "eval.yaml"
 """The file of a dataset repository that lists its leaderboards (hub-docs `docs/hub/eval-results.md`)."""
 RULES_FILE: Final = "leaderboard.yaml"
-"""Says of what examples each leaderboard is: in a results dataset, and in a published dataset."""
+"""File that names the examples of each leaderboard, in a results dataset and in a published dataset."""
 FRAMEWORK: Final = "barista-bench"
 """Our name in `evaluation_framework`. The Hub keeps a list of these: it must be entered there once."""
 SCALE: Final = 100
-"""Published values are 0 to 100; figures of results.json and of the paper are 0 to 1."""
+"""Published values are 0 to 100; scores in results.json and in the paper are 0 to 1."""
 OURS: Final = "ours "
 """Names of our own wordings start with it; see `PromptTexts.wording`."""
 RELEASED_RUN: Final = "released run:"

@@ -15,4 +15,4 @@ BASELINES: Final = (*SCRIPTED, *EMBEDDED, "tiny")
 HUMAN: Final = "human"
 """The prefix of a colon and a person's name: the studio logs people's answers as a model's."""
 ABLATIONS: Final = ("text_only", "first_frame", "shuffled_frames")
-"""Each stands before a colon and a model's name: that model sees less (`models/ablations.py`)."""
+"""Each is a prefix, followed by a colon and a model's name: that model sees less (`models/ablations.py`)."""

@@ -31,7 +31,7 @@ class ModelSamples:
 
 
 RunsByModel: TypeAlias = Mapping[str, Sequence[Mapping[str, Json]]]
-"""Model -> the published figures of each of its runs."""
+"""Model -> the published scores of each of its runs."""
 
 
 def sample_name(example_id: str, run: int) -> str:

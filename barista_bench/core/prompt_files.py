@@ -21,7 +21,7 @@ from barista_bench.files.reading import MAX_YAML, Strict, first_complaint, load_
 REMEDY = "write one (docs/prompt_files.md shows how), or let scripts/released_prompts.py write the release's"
 """What to do where there is no prompt file."""
 WRITER = "questions"
-"""The task whose texts are those of the writer of questions."""
+"""The task whose texts the writer of questions uses."""
 _SECTIONS = {"tasks", "rubrics", "writer"}
 
 

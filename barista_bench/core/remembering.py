@@ -10,7 +10,7 @@ from typing import Any, TypeVar, TypeVarTuple
 from barista_bench.core.example import Example
 
 MAX_SETS = 256
-"""Sets of examples of which a function remembers what it gave: more than a benchmark has videos."""
+"""Maximum number of sets of examples with cached values: more than a benchmark has videos."""
 SubjectT = TypeVar("SubjectT")
 ConstantsT = TypeVarTuple("ConstantsT")
 ValueT = TypeVar("ValueT")

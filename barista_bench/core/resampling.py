@@ -3,7 +3,7 @@
 The same rules apply to every score of every command:
 
 - The variance of a score is the jackknife's: how much it changes when each unit in turn is left out.
-- A figure between two bounds (a score, 0 to 1; a difference of scores, -1 to 1) is treated as a fraction of so many
+- A score between two bounds (a score, 0 to 1; a difference of scores, -1 to 1) is treated as a fraction of so many
   independent trials as would have that variance, fewer by what Student's t takes off for few units; its interval is
   Clopper and Pearson's of these trials. This is the interval of Korn and Graubard (Survey Methodology 24, 1998) for
   proportions of clustered samples. It stays within the bounds, and holds the figure itself.
@@ -33,9 +33,9 @@ from barista_bench.core.task import Task
 
 LEVEL = 0.95
 PERMUTATIONS = 1000
-"""Permutations of a test at the most (`stats.comparison`)."""
+"""Maximum number of permutations of a test (`stats.comparison`)."""
 Bounds = tuple[float, float] | None
-"""The least and the greatest value that a figure can have; None where there is none."""
+"""The minimum and maximum of a score; None if there is no bound."""
 SCORE: Bounds = (0.0, 1.0)
 DIFFERENCE: Bounds = (-1.0, 1.0)
 _ROWS_AT_ONCE = 512

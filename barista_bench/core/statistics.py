@@ -23,7 +23,7 @@ Row: TypeAlias = Mapping[Hashable, float]
 Sums: TypeAlias = Mapping[Hashable, Floats]
 """(D,) of what all samples of each of D resamples add, by name."""
 Figures: TypeAlias = dict[str, Floats]
-"""(D,) a figure of each resample; NaN where a resample has none."""
+"""(D,) a score of each resample; NaN if a resample lacks it."""
 
 
 WIDE = 8

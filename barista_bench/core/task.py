@@ -70,7 +70,7 @@ class Question(ABC):
     answer_note: ClassVar[str]
     """The form of an answer, in a few words, for lists of tasks."""
     answered_by_text: ClassVar[bool] = True
-    """Whether models that write text can answer; else baselines and answers in a file alone."""
+    """Whether models that write text can answer; otherwise only baselines and answers in a file."""
 
     def features(self) -> Features:
         """Return the `datasets` features of the columns `inputs`, `target`, `metadata` and `evidence`.
@@ -208,15 +208,15 @@ class Scoring(ABC):
     """The second part of a task."""
 
     primary: ClassVar[str]
-    """The figure that stands for the task in tables."""
+    """The primary metric, which represents the task in tables."""
     primary_note: ClassVar[str] = ""
-    """A description of the primary figure, in one sentence for readers of reports."""
+    """A description of the primary metric, in one sentence for readers of reports."""
     sample_score: ClassVar[str]
-    """The score that stands for one sample."""
+    """The score that represents one sample."""
     breakdown_keys: ClassVar[tuple[str, ...]]
     """Keys of `metadata` by which every result is broken down."""
     scores_whole_units: ClassVar[bool] = False
-    """Whether a resampling unit is scored as a whole, so that analysis must not group by what cuts one apart."""
+    """Whether a resampling unit is scored as one, so that analysis must not group by keys that split a unit."""
 
     @abstractmethod
     def statistics(self, samples: Sequence[Scored]) -> SampleStatistics:

@@ -14,7 +14,7 @@ from barista_bench.runs.score.costs import Cost
 from barista_bench.runs.score.results import DatasetInfo, Figure, RecordedFigures
 
 MEAN = "mean"
-"""Name of the figure over all criteria; each criterion's own figure has its name."""
+"""Name of the score over all criteria; each criterion's score has the criterion's name."""
 
 
 class JudgeInfo(Strict):

@@ -59,7 +59,7 @@ FORM_VERSION = 1
 """Goes up with every change of the code that alters the text of a form, or how a reply to it is read."""
 STEP_TRIES = 3
 REASON_LENGTH = 600
-"""Characters of a reason that a judge is held to here: what it writes on and on would be cut, and be no verdict."""
+"""Maximum characters of a constrained judge's reason: an endless reason would be truncated and give no verdict."""
 _HELD_NOTE = (
     "Replies were held to the JSON Schema of the form while they were written. That is the default of a local judge; "
     "--no-structured-output leaves it out."

@@ -177,7 +177,7 @@ def _settings(first: Mapping[str, Json], second: Mapping[str, Json]) -> tuple[Se
 
 
 _DATA_PATHS = {("data", name) for name in ("path", "absolute_path", "root", "absolute_root")}
-"""No settings: the content hash says whether the data are the same."""
+"""Not compared as settings: the content hash shows whether the data are the same."""
 
 
 def _flat(values: Mapping[str, Json], path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:

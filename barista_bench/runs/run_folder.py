@@ -53,9 +53,9 @@ JUDGES = "judges"
 """Folder of a folder for each judge of the run."""
 JUDGE_FILE = "judge.json"
 OWN_EXAMPLES = "examples.jsonl"
-"""The examples of an imported run, kept in its folder: it can be scored without the files that it was made from."""
+"""The examples of an imported run, stored in its folder: it can be scored without its source files."""
 MAX_BYTES = 16 * 2**20
-"""Bytes of a `run.json` at the most; prompts may have a MiB each."""
+"""Maximum bytes of a `run.json`; prompts may have a MiB each."""
 _MAX_DEPTH = 16
 _MAX_TEXT = 10_000
 """Characters of a setting, or of the model's name."""
@@ -79,7 +79,7 @@ def _checked_json(value: object, depth: int = 0) -> object:
 
 _Json = Annotated[Any, AfterValidator(_checked_json)]
 Place: TypeAlias = str | Path | None
-"""Where data lie now; None where they lie as `run.json` says."""
+"""Current location of data; None for the location in `run.json`."""
 
 
 class _Part(BaseModel):
@@ -158,9 +158,9 @@ class RunDescription(_Part):
     options: dict[str, _Json] = {}
     prices: Prices = Prices()
     training_videos: Annotated[list[Sha256], Field(validate_default=True)] = []
-    """SHA-256 of the videos that the run's checkpoint and adapter were trained on, as far as they say so."""
+    """SHA-256 of the recorded training videos of the run's checkpoint and adapter."""
     trained_on: list[Sha256] = []
-    """The `training_videos` that the run's examples are of: for people. Whoever scores finds them again."""
+    """The `training_videos` that occur in the run's examples, for people. Scoring determines them again."""
     imported: list[ImportedFolder] = []
 
     @field_validator("training_videos")

@@ -14,9 +14,9 @@ from barista_bench.scene_graph.scene_graph import SceneGraph
 from barista_bench.scene_graph.video_graph import UNNAMED, Attribute, Segment, VideoGraph
 
 MOST_PLACES = 3
-"""Places of a word that are kept."""
+"""Maximum number of stored places of a word."""
 KIND = "type"
-"""Attribute type that says what kind of thing an object is."""
+"""Attribute type that names the kind of an object."""
 Word = tuple[str, ...]
 """The kind of a word, and the word: ("verb", "pour"), ("value", "state", "open")."""
 
@@ -207,7 +207,7 @@ SPOKEN = {
     "set": "set down",
     "throw": "throw away",
 }
-"""Verbs that people say with another word before the noun: they do not "pick the lemon"."""
+"""Verbs that need another word before the noun: people do not "pick the lemon"."""
 
 
 def spoken(verb: str) -> str:

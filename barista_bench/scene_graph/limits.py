@@ -19,9 +19,9 @@ from barista_bench.scene_graph.reading import ReleaseRecords
 MAX_OBJECTS = 10_000
 """Objects, and as many categories."""
 MAX_RANGES = 10_000
-"""Ranges of attributes and relations: almost three a second for an hour. An example names those of its frame."""
+"""Ranges of attributes and relations: almost three per second for an hour. An example names the ranges of its frame."""
 MAX_SEGMENTS = 5000
-"""Activities and process steps; an example names those of its frame."""
+"""Activities and process steps; an example names the ones of its frame."""
 MAX_RELATION_LABELS = 1000
 """Pairs of type and value; each question about relations offers them all."""
 MAX_CELLS = 100_000_000

@@ -41,11 +41,11 @@ from barista_bench.scene_graph.shown_format import expected_shape
 MAX_BYTES = 2**27
 """Largest annotation file that is read: a full-scale one has about 9 MB."""
 MAX_VALUES = 2_500_000
-"""JSON values of one file at the most, by the commas between them; a full-scale one has about 300,000. A value can take
+"""Maximum number of JSON values of one file, counted by commas; a full-scale file has about 300,000. A value can take
 fifty times the memory of its text."""
 
 Extras = dict[str, dict[str, msgspec.Raw]]
-"""Fields unknown to the format, by where they stand (`""` for the top level, `annotations[3]` for a record)."""
+"""Fields unknown to the format, by their place (`""` for the top level, `annotations[3]` for a record)."""
 
 RecordT = TypeVar("RecordT", bound=ReleaseRecord)
 _CANONICAL = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -66,7 +66,7 @@ _RECORD_TYPES: dict[str, type[ReleaseRecord]] = {
 Severity = Literal["error", "warning"]
 
 LISTED_PER_FILE = 1000
-"""Errors, and as many warnings, kept word for word for one file; the rest are only counted, to bound memory."""
+"""Maximum number of errors, and of warnings, stored for one file; the rest are only counted, to limit memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,7 +309,7 @@ def _section_records(
     try:
         items = _RAW_LIST.decode(raw)
     except MALFORMED as error:
-        log.error(section, f"not a list ({error}): the whole section is left out", "write a JSON list")
+        log.error(section, f"not a list ({error}): the section is left out", "write a JSON list")
         return [], []
     decoder = msgspec.json.Decoder(record_type)
     records = [_record(f"{section}[{index}]", item, decoder, extras, log) for index, item in enumerate(items)]

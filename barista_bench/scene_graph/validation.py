@@ -27,10 +27,10 @@ from barista_bench.scene_graph.scene_graph import SceneGraph
 from barista_bench.scene_graph.video_graph import VideoGraph
 
 _MIN_IOU = 0.5
-"""Least IoU of a box with that of its mask: the laxest COCO threshold. All boxes of the real clips that we measured are
-at 1, since annotation tools derive them from masks."""
+"""Minimum IoU of a box and its mask's box: the lowest COCO threshold. All boxes of the real clips that we measured have
+an IoU of 1, since annotation tools derive them from masks."""
 _ROUNDING = 2
-"""Pixels that a side may be off, whatever the IoU: rounding alone halves that of an object of few pixels."""
+"""Accepted error of a side in pixels, for any IoU: rounding can halve the IoU of an object of few pixels."""
 _FRAMES_AT_ONCE = 32
 _MOST_NAMED = 5
 _VARYING = re.compile(r"'[^']*'|[0-9]+(\.[0-9]+)?")

@@ -30,9 +30,9 @@ BOX_FORMATS = tuple(BoxFormat(order, scale) for order in BOX_ORDERS for scale in
 """All orders, each on the grid, in fractions and in pixels."""
 _MARGIN = 1e-9
 _SECONDS = 2.0
-"""CPU time in which any answer of the corpus is read: a hundred times what is needed."""
+"""CPU time limit for reading any answer of the corpus: a hundred times the usual time."""
 _ROUNDING = 0.05
-"""The loss that one sample's score may have where boxes are written in whole numbers; the task's figure has none."""
+"""The loss that one sample's score may have if boxes are written as integers; the task's score has no loss."""
 
 
 class LawError(BaristaError, AssertionError):
@@ -182,7 +182,7 @@ def _is_storable(value: object) -> bool:
 
 
 _LAWS: dict[str, tuple[str, Callable[[_Case], None]]] = {}
-"""Law, remedy, and what holds a task to it, in the order of this file: what follows the first stands on it."""
+"""Law, remedy, and the check of the law, in the order of this file: later laws rely on the first."""
 
 
 def _law(law: str, remedy: str) -> Callable[[Callable[[_Case], None]], None]:

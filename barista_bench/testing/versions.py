@@ -19,7 +19,7 @@ from barista_bench.testing.laws import BOX_FORMATS, LawError, answers_of, chance
 _MAX_FILE = 2**24
 """Bytes."""
 _SAMPLE = '{"a": [{"b": [1, 2]}]}'
-"""An answer whose damages stand for those of all answers: they are part of what a digest is made of."""
+"""An answer whose damaged forms represent those of all answers: they are part of a digest's input."""
 
 
 class VersionRecord(msgspec.Struct, forbid_unknown_fields=True):

@@ -191,10 +191,10 @@ def test_a_video_under_another_id_is_no_other_video_unless_it_is_missing_which_i
     built = build(release, tmp_path / "data", configs=["relations"], sampling={"frame_step": 20}, cache=False).folder
     assert others_of_first(built) == {"other"}
     assert others_of_first(built / "frozen/relations.jsonl", root=release) == {"other"}
-    assert "by their ids alone" not in caplog.text
+    assert "only by their ids" not in caplog.text
     (release / "other/video.mp4").unlink()
     assert others_of_first(built / "frozen/relations.jsonl", root=release) == {"again", "other"}
-    assert "by their ids alone" in caplog.text
+    assert "only by their ids" in caplog.text
 
 
 def test_a_folder_of_datasets_is_told_how_to_name_one_or_take_all(vista: Path, dataset: Path, tmp_path: Path) -> None:

@@ -151,7 +151,7 @@ _CUT = {
     "length": (Status.TRUNCATED, "the answer reached max_new_tokens"),
     "thinking": (Status.TRUNCATED_THINKING, "max_new_tokens was reached within the thoughts, before any answer"),
 }
-"""Finish reasons of what was cut off, each with its status and why."""
+"""Finish reasons of truncated answers, each with its status and explanation."""
 
 
 def answer_fields(completion: Completion | Failure) -> dict[str, Any]:

@@ -33,7 +33,7 @@ from barista_bench.runs.log.sample_log import SampleLog, SampleRecord, logged_lo
 from barista_bench.runs.log_reader import StepLog, finished_samples
 
 AHEAD_BYTES = 1024 * 2**20
-"""Bytes of images that wait for the model at the most."""
+"""Maximum bytes of images that wait for the model."""
 
 
 @dataclass(slots=True)

@@ -241,7 +241,9 @@ class _OtherVideos:
             try:
                 self._hashes[task_key] = self._examples[task_key].video_hashes()
             except DataError as error:
-                log.warning("prior tells videos apart by their ids alone, which two names of one would pass: %s", error)
+                log.warning(
+                    "prior distinguishes videos only by their ids, so it misses one video with two names: %s", error
+                )
                 self._hashes[task_key] = {}
         hashes = self._hashes[task_key]
         own_video = hashes.get(example.video_id, example.video_id)

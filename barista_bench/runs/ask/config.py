@@ -181,7 +181,7 @@ class RunConfig(SpendingSettings, ModelSettings):
 QUESTION_SETTINGS = frozenset(
     {"data", "benchmark", "task", "split", "root", "prompts", "protocol", "option", "box_format", "image_format"}
 )
-"""Settings of `RunConfig` that say what is asked: those that are left where another harness asks."""
+"""Settings of `RunConfig` that define the questions: the ones that apply if another harness asks."""
 
 
 def resolve(

@@ -16,7 +16,7 @@ ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")
 
 LONGEST_WALK = 16
-"""Items of one group that a worker takes one after another, before the next worker goes on."""
+"""Maximum number of consecutive items of one group for a worker, before the next worker continues."""
 _REMEMBERED_SIZES = 32
 """Results whose sizes tell how large the next ones may be."""
 

@@ -29,7 +29,7 @@ from barista_bench.runs.log.sample_log import MAX_LINE, is_whole, seal
 
 UNREADABLE = "unreadable"
 MAX_STEPS = 16
-"""Questions of one sample that a file of answers is asked at the most."""
+"""Maximum number of questions of one sample to a file of answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +195,7 @@ def claim_inputs(folder: Path, examples: ExampleSet, inputs: Sequence[AskedInput
             before = _read_lines(path)
         except DataError as error:  # the input is known here
             problem = str(error).partition(" Remedy:")[0].rstrip(".")
-            log.warning("%s. It is written anew, from what is asked now", problem)
+            log.warning("%s. It is written again from the current inputs", problem)
     claimed, lines = [], []
     for example, asked_input in zip(examples.examples, inputs, strict=True):
         now = _Line(example.example_id, asked_input.fingerprint, asked_input.is_readable)

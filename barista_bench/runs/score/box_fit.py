@@ -32,7 +32,7 @@ GOOD_IOU = 0.5
 LEAST_IOU = 0.35
 """Mean best IoU in another format from which on it can be the right one."""
 LEAST_GAIN = 0.25
-"""Mean best IoU that another format gains at the least; it is also twice as high, and gains three standard errors."""
+"""Minimum gain in mean best IoU of another format, which must also be twice as high and gain three standard errors."""
 TIE = 0.02
 """Mean best IoU below which two formats are as good: the one with the scale that is used counts."""
 ROOM = 0.05

@@ -17,7 +17,7 @@ from barista_bench.runs.described import SHORT
 
 SHA256: Final = re.compile(r"[0-9a-f]{64}")
 ABOUT_EXAMPLES = frozenset({"split", "limit", "examples"})
-"""Parts of a record that say what was asked about, not how."""
+"""Parts of a record that define the questions, not how they were asked."""
 _ABSENT = object()
 
 

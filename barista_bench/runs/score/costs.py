@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _TOKEN_COUNTS: Final = ("input_tokens", "cached_tokens", "output_tokens", "thinking_tokens")
 COST_NAMES: Final = (*_TOKEN_COUNTS, "seconds", "dollars")
-"""Cached tokens are among the input's, those of thinking among the output's; seconds are of generation; US dollars."""
+"""Input includes cached tokens, output includes reasoning tokens; seconds are of generation; costs are US dollars."""
 
 
 class Cost(Strict):

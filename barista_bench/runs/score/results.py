@@ -29,7 +29,7 @@ from barista_bench.runs.score.costs import Cost
 
 RESULTS_FILE = "results.json"
 SCORES_FILE = "scores.jsonl"
-"""Figures of every sample, beside `RESULTS_FILE`. Both are of the options that the run was started with."""
+"""Scores of every sample, beside `RESULTS_FILE`. Both use the options that the run was started with."""
 ALL_REASONING = "have all their text in reasoning_content or within think tags"
 """The note on answers that hold thoughts only, as a wrong reasoning parser or think tag makes them."""
 

@@ -87,7 +87,7 @@ def prompts(tmp_path: Path):
 
 def test_a_place_that_nothing_fills_is_refused(dataset: Path, prompts) -> None:
     user = get_task("barista", "relations").prompts.user
-    with pytest.raises(ConfigError, match=r"place \{colour\}, which nothing fills. Remedy: use only \{"):
+    with pytest.raises(ConfigError, match=r"place \{colour\}, which no value fills. Remedy: use only \{"):
         names(dataset, prompts=prompts(user + " In {colour}."))
     assert names(dataset, prompts=prompts(user + ' Like {"a": {}}.')) == ["barista/relations"]
 
@@ -111,10 +111,10 @@ def test_boxes_may_be_described_in_words_of_ones_own(tmp_path: Path, caplog: pyt
     assert _wording(config, grounding)
     assert not caplog.text
     path.write_text(json.dumps({"tasks": {"grounding": texts}}))
-    with pytest.raises(ConfigError, match=r"place \{names\}, which nothing fills"):
+    with pytest.raises(ConfigError, match=r"place \{names\}, which no value fills"):
         _wording(config, grounding)
     path.write_text(json.dumps({"tasks": {"activity": {**texts, "system": "{scale}", "user": "{choices}"}}}))
-    with pytest.raises(ConfigError, match=r"place \{scale\}, which nothing fills"):
+    with pytest.raises(ConfigError, match=r"place \{scale\}, which no value fills"):
         _wording(config, activity)
 
 

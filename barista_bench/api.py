@@ -26,6 +26,8 @@ from barista_bench.core.example import Status
 from barista_bench.core.plugins import load_plugin
 from barista_bench.core.resampling import LEVEL, PERMUTATIONS
 from barista_bench.data.register import register as register
+from barista_bench.diagnosis.conditions import PLAIN
+from barista_bench.diagnosis.records import DIAGNOSIS_FILE
 from barista_bench.errors import ConfigError, DataError, TaskError
 from barista_bench.files import text_out
 from barista_bench.runs.ask.config import RunConfig, Shard, checked
@@ -260,8 +262,13 @@ def compare(
     return comparison_table(compare_runs(scored, permutations=permutations, level=level))
 
 
+def is_aided_condition(run: Path) -> bool:
+    """Whether a run folder is of a diagnosis, and its model was told something."""
+    return (run.parent.parent / DIAGNOSIS_FILE).is_file() and run.parent.name != PLAIN
+
+
 def run_folders(folders: str | Path | Sequence[str | Path]) -> list[Path]:
-    """Return the run folders among these and below them, each once, in order.
+    """Return the run folders among these and below them, each once, in order. Of a diagnosis, its plain run.
 
     Raises:
         DataError: a folder holds no run.
@@ -270,6 +277,7 @@ def run_folders(folders: str | Path | Sequence[str | Path]) -> list[Path]:
     for folder in [folders] if isinstance(folders, str | Path) else folders:
         path = Path(folder)
         inside = [path] if (path / CONFIG_FILE).is_file() else sorted(p.parent for p in path.rglob(CONFIG_FILE))
+        inside = [run for run in inside if run == path or not is_aided_condition(run)]
         if not inside:
             raise DataError(f"{path}: no run here. Remedy: name a folder that `barista-bench run` made")
         runs.update(dict.fromkeys(inside))

@@ -29,6 +29,7 @@ from barista_bench.data.frozen import read_frozen
 from barista_bench.data.manifest import read_manifest
 from barista_bench.data.trace import trace
 from barista_bench.demo import demo
+from barista_bench.diagnosis.running import DiagnoseConfig
 from barista_bench.doctor import examine
 from barista_bench.errors import ConfigError, RecordError
 from barista_bench.files.text_out import LogFormatter
@@ -76,7 +77,7 @@ COMMANDS = {
 # {command: (what it calls, its flags that are no keyword there)}
 CALLED: dict[str, tuple[list[Callable], set[str]]] = {
     "mini": ([write_kitchen], set()),
-    "generate": ([generate], set()),
+    "generate": ([generate], {"dry_run"}),
     "import-graph": ([import_graphs], {"from_"}),
     "audit": ([choice_sets], {"runs", "out"}),
     "validate": ([validate], {"strict", "show", "benchmark", "videos"}),
@@ -87,6 +88,7 @@ CALLED: dict[str, tuple[list[Callable], set[str]]] = {
     "demo": ([demo], {"browser"}),
     "run": ([RunConfig], {"config", "dry_run"}),
     "evaluate": ([RunConfig], {"config"}),
+    "diagnose": ([DiagnoseConfig], {"config", "dry_run"}),
     "trace": ([trace], {"data"}),
     "import-run": ([import_run], {"protocol"}),
     "export": ([export], {"task"}),

@@ -131,7 +131,7 @@ def test_a_folder_that_is_no_encoder_is_named(folder: Path, tmp_path: Path) -> N
         SentenceEncoder.load(str(tmp_path / "gone"))
     with pytest.raises(ModelError, match="a folder has no revisions"):
         SentenceEncoder.load(str(folder), "main")
-    with pytest.raises(ModelError, match=r"CLIPModel is not an encoder of texts alone"):
+    with pytest.raises(ModelError, match=r"CLIPModel is not a text-only encoder"):
         SentenceEncoder.load(str(make_tiny_clip(tmp_path / "clip")))
     broken = pooled_by_cls(folder, tmp_path / "broken")
     (broken / "modules.json").write_text("[{")

@@ -42,6 +42,7 @@ def report(
     option: Options = None,
 ) -> None:
     """Write a self-contained HTML page and a Markdown summary that links to it. Runs are read, never changed."""
+    from barista_bench.diagnosis.records import read_diagnoses
     from barista_bench.files.owned_folders import REPORT, check_target
     from barista_bench.reporting import write_report
     from barista_bench.stats import run_labels
@@ -51,7 +52,14 @@ def report(
         with scored_runs(folders, data, root, option) as scored:
             size = round(max_size * 1_000_000)
             html, markdown = write_report(
-                scored, out, samples=samples, compare=compare, max_bytes=size, tables=tables, figures=figures
+                scored,
+                out,
+                samples=samples,
+                compare=compare,
+                max_bytes=size,
+                tables=tables,
+                figures=figures,
+                diagnoses=read_diagnoses(folders),
             )
             labels = run_labels(scored)
             for run in scored:

@@ -13,6 +13,7 @@ from barista_bench.cli.app import LOOK, RUN, Data, Json, Options, Progress, Root
 from barista_bench.cli.flags import flag_command, resolve_flags
 from barista_bench.cli.output import echo, print_json, print_result, warn
 from barista_bench.core.guarding import raise_faults
+from barista_bench.diagnosis.running import DiagnoseConfig
 from barista_bench.errors import BudgetError, ConfigError, TaskError
 from barista_bench.interchange.trackers import Tracker, log_results
 from barista_bench.runs.ask.config import RunConfig
@@ -139,6 +140,31 @@ def evaluate(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `reso
         )
     if not runs:
         raise typer.Exit(1)
+
+
+@flag_command(app, DiagnoseConfig, positional="data", dry_run=True, hidden=("aid",), rich_help_panel=RUN)
+def diagnose(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
+    """Say why a model fails: tell it the truth of one level of the graph after the other, and ask again.
+
+    Runs lie in OUT/CONDITION/TASK, and what they tell in OUT/diagnosis.json. What is answered already is not asked
+    again.
+    """
+    from barista_bench.diagnosis.records import causes, diagnosis_table, sentences
+    from barista_bench.diagnosis.running import diagnose as make_diagnoses, plan_lines, plan_tasks
+    from barista_bench.tables import to_text
+
+    dry_run = flags.pop("dry_run")
+    with exit_on_error():
+        config = resolve_flags(DiagnoseConfig, flags)
+        if dry_run:
+            print_result(*plan_lines(config, plan_tasks(config)), "dry run: nothing was asked")
+            return
+        diagnoses = make_diagnoses(config, tell=echo)
+        print_result(*to_text(diagnosis_table(diagnoses)).splitlines())
+        adjusted = causes(diagnoses)
+        for each in diagnoses:
+            print_result("", *sentences(each, adjusted))
+        echo(f"wrote {config.out / 'diagnosis.json'}")
 
 
 def _report_session(session: Session) -> None:

@@ -16,3 +16,7 @@ HUMAN: Final = "human"
 """The prefix of a colon and a person's name: the studio logs people's answers as a model's."""
 ABLATIONS: Final = ("text_only", "first_frame", "shuffled_frames")
 """Each is a prefix, followed by a colon and a model's name: that model sees less (`models/ablations.py`)."""
+AIDED: Final = "aided"
+"""Prefix, before a colon, of a model that is given facts of the graph with the question."""
+ALTERED: Final = frozenset({*ABLATIONS, AIDED})
+"""Prefixes of models with changed questions: these runs are diagnoses, which no leaderboard accepts."""

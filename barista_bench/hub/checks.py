@@ -33,7 +33,7 @@ from pydantic import (
 )
 
 from barista_bench.core.leaderboards import RELEASED_RUN, SCALE, task_id
-from barista_bench.core.model_names import ABLATIONS, BASELINES, HUMAN
+from barista_bench.core.model_names import ALTERED, BASELINES, HUMAN
 from barista_bench.errors import DataError
 from barista_bench.files.reading import MAX_YAML, first_complaint, load_yaml as read_plain
 from barista_bench.files.text_out import first_line
@@ -250,8 +250,9 @@ def check_model(results: Results, where: str) -> None:
     """Refuse results of anything that is not a real model. Raises DataError."""
     name = results.model.name
     require(
-        name.partition(":")[0] not in ABLATIONS and results.model.settings.get("ablation") is None,
-        f"{where}: model.name: {name!r} sees less than the task shows: a diagnosis, no result of the model",
+        name.partition(":")[0] not in ALTERED and not {"ablation", "aid"} & results.model.settings.keys(),
+        f"{where}: model.name: {name!r} sees less than the task shows, or is told more: a diagnosis, no result of the "
+        "model",
         "submit the run of the model itself",
     )
     require(

@@ -24,7 +24,7 @@ from dataclasses import replace
 from typing import Any
 
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.model_names import ABLATIONS
+from barista_bench.core.model_names import ABLATIONS, AIDED
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart
 from barista_bench.errors import ConfigError
 from barista_bench.models.base import (
@@ -51,7 +51,32 @@ def ablated(model: Model, ablation: str) -> Model:
     """
     if ablation not in ABLATIONS:
         raise ConfigError(f"no ablation {ablation!r}. Remedy: use one of {', '.join(ABLATIONS)}")
-    return (_StreamingAblation if isinstance(model, StreamingModel) else _Ablation)(model, ablation)
+    earlier = model.identity.settings.get("ablation")
+    settings = {"ablation": f"{ablation}, {earlier}" if earlier else ablation}
+    kind = _StreamingAblation if isinstance(model, StreamingModel) else _Ablation
+    return kind(model, ablation, settings, _CHANGES[ablation])
+
+
+def aided(model: Model, texts: Mapping[str, str], settings: Mapping[str, str | int]) -> Model:
+    """The model, given a text before the question of each request: `texts` by request id, empty for none.
+
+    Its identity is `aided:<name>`, with `settings` among its own, which say what the texts are.
+    """
+
+    def change(request: Request) -> Request:
+        return replace(request, prompt=with_text(request.prompt, texts[request.request_id]))
+
+    kind = _StreamingAblation if isinstance(model, StreamingModel) else _Ablation
+    return kind(model, AIDED, settings, change)
+
+
+def with_text(prompt: Prompt, text: str) -> Prompt:
+    """The prompt with a text before its last part of text, which asks the question."""
+    places = [place for place, part in enumerate(prompt.parts) if isinstance(part, TextPart)]
+    parts = list(prompt.parts)
+    if places:
+        parts[places[-1]] = TextPart(text + parts[places[-1]].text)  # type: ignore[union-attr]
+    return Prompt(prompt.system, tuple(parts) if places else (*parts, TextPart(text)))
 
 
 def unwrap_ablations(model: Model) -> tuple[Model, Change]:
@@ -111,14 +136,12 @@ _OPTIONAL_ATTRIBUTES = frozenset({"sends_files", "reads_text_alone", "versions",
 class _Ablation:
     """A model whose requests are changed first."""
 
-    def __init__(self, model: Model, ablation: str) -> None:
+    def __init__(self, model: Model, kind: str, settings: Mapping[str, str | int], change: Change) -> None:
         self.model = model
         self.box_format: BoxFormat = model.box_format
         inner = model.identity
-        earlier = inner.settings.get("ablation")
-        settings = {**inner.settings, "ablation": f"{ablation}, {earlier}" if earlier else ablation}
-        self.identity = ModelIdentity(f"{ablation}:{inner.name}", inner.revision, settings)
-        self._change = _CHANGES[ablation]
+        self.identity = ModelIdentity(f"{kind}:{inner.name}", inner.revision, {**inner.settings, **settings})
+        self._change = change
 
     def change(self, request: Request) -> Request:
         """Return the request for the wrapped model."""

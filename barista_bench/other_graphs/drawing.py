@@ -47,6 +47,8 @@ def box_shape(box: Sequence[float], layout: Layout = "xywh", unit: Unit = "pixel
             a, b = a - c / 2, b - d / 2
         if not (c > 0 and d > 0):
             return f"a box {[a, b, c, d]} has no area"
+        if unit == "pixels" and c < 1 and d < 1:
+            return "a box is smaller than a pixel: set `unit: fractions` in the map if it is in fractions of the frame"
         if degrees:
             a, b, c, d = _box_around_turned(a, b, c, d, degrees)
         left, top, right, bottom = max(a, 0.0), max(b, 0.0), min(a + c, float(width)), min(b + d, float(height))

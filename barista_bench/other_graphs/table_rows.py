@@ -123,7 +123,10 @@ class TableReader:
         """The video of a record, or why there is none."""
         if name is None and table.video is None:
             columns = [getattr(table, one) for one in ("subject", "object") if hasattr(table, one)]
-            holders = [self._holders.get(_text(record, column), set()) for column in columns]
+            keys = [_text(record, column) for column in columns]
+            holders = [self._holders.get(key, set()) for key in keys]
+            if lost := next((key for key, ids in zip(keys, holders, strict=True) if not ids), None):
+                return f"object {lost!r} is in no video"
             ids = set.intersection(*holders) if holders else set(self._rows.videos)
             what = "its objects are" if holders else "it is"
             return self._rows.videos[ids.pop()] if len(ids) == 1 else f"{what} in {len(ids)} videos: map `video`"
@@ -183,6 +186,8 @@ def _add_fact(section: str, table: AnyTable, video: VideoRows, record: Record, p
     if section == "relations":
         row = RelationRow(place, texts["subject"], texts["predicate"], texts["object"], kind, span)
         video.relations.append(row)
+    elif section == "attributes" and not texts["value"]:
+        video.tally.left_out["attributes without a value"] += 1
     elif section == "attributes":
         video.attributes.append(AttributeRow(place, texts["object"], texts["value"], kind, span))
     elif span:

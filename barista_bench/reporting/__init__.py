@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import quote
 
+from barista_bench.diagnosis.records import Diagnosis
 from barista_bench.errors import require_extra
 from barista_bench.files.owned_folders import REPORT, replacing_folder
 from barista_bench.files.text_out import markdown
@@ -20,6 +21,7 @@ from barista_bench.reporting.html import render_html
 from barista_bench.reporting.pages import Details
 from barista_bench.reporting.pictures import Album, album
 from barista_bench.reporting.view import Report, build_report, distinct_names, report_samples
+from barista_bench.reporting.why import why_it_fails
 from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.tables import Table, latex_index, to_csv, to_latex, to_markdown
 
@@ -50,6 +52,7 @@ def write_report(
     tables: bool = False,
     figures: bool = False,
     studio: bool = False,
+    diagnoses: Sequence[Diagnosis] = (),
 ) -> tuple[Path, Path]:
     """Write `<out>/report.html`, and `<out>/report.md`, which is short and leads into the page.
 
@@ -62,6 +65,7 @@ def write_report(
         title: heading of the report.
         compare: whether to make the paired comparisons, which take longest.
         max_bytes: the page leaves out pictures, then answers, then samples to stay below this size.
+        diagnoses: of models, for the section "Why it fails".
         studio: whether samples lead to their moment of the video, in the studio that serves the page.
         tables: whether to write every table as CSV and as LaTeX, too, into `<out>/report_tables`, where `index.tex` is
             a document of all of them.
@@ -81,9 +85,10 @@ def write_report(
     judged_runs = {run.folder: all_judged(run) for run in runs}
     report = build_report(runs, title=title, judged_runs=judged_runs, analyses=analyse(runs, compare=compare))
     details = _fitting_details(report, samples, max_bytes)
-    bare_size = len(_bytes(render_html(report, details, Album())))
+    why = why_it_fails(diagnoses)
+    bare_size = len(_bytes(render_html(report, details, Album(), why=why)))
     sources = [(section.runs[0].examples, section.runs[0].task) for section in report.sections]
-    page = render_html(report, details, album(details.samples, sources, max_bytes - bare_size), studio=studio)
+    page = render_html(report, details, album(details.samples, sources, max_bytes - bare_size), studio=studio, why=why)
     with replacing_folder(Path(out), REPORT) as folder:
         (folder / PAGE).write_bytes(_bytes(page))
         (folder / TEXT).write_bytes(_bytes(_markdown_page(report, PAGE)))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 
-from barista_bench.core.model_names import ABLATIONS, HUMAN, SCRIPTED
+from barista_bench.core.model_names import ALTERED, HUMAN, SCRIPTED
 from barista_bench.core.resampling import PERMUTATIONS
 from barista_bench.errors import BaristaError
 from barista_bench.runs.score.labels import Labels, comparable_groups, run_labels
@@ -167,10 +167,10 @@ def _agreements(runs: Sequence[ScoredRun], labels: Labels, left_out: list[str]) 
 
 def tier(run: ScoredRun) -> int:
     """0 for models, which are ranked; 1 for those that were trained on videos of these examples; 2 for people; 3 for
-    baselines: those that answer from the examples themselves, and models that are shown less than the others.
+    baselines: those that answer from the examples themselves, and models that are shown less or told more than others.
     """
     name = run.results.model.name
-    if name in SCRIPTED or name.partition(":")[0] in ABLATIONS:
+    if name in SCRIPTED or name.partition(":")[0] in ALTERED:
         return 3
     return 2 if name.startswith(f"{HUMAN}:") else int(bool(run.results.trained_on))
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from collections.abc import Sequence
 from importlib import resources
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -20,12 +21,15 @@ from barista_bench.reporting import pages
 from barista_bench.reporting.pages import Details
 from barista_bench.reporting.pictures import Album
 from barista_bench.reporting.view import Report
+from barista_bench.reporting.why import WIDTH, Why
 
 _IMPORT = re.compile(r'^import \{[^}]*\} from "\./([^"]+)";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=const |function |async function )", re.MULTILINE)
 
 
-def render_html(report: Report, details: Details, album: Album, *, studio: bool = False) -> str:
+def render_html(
+    report: Report, details: Details, album: Album, *, studio: bool = False, why: Sequence[Why] = ()
+) -> str:
     """The page; the album has the pictures of the samples by their places. `studio`: that is what serves it."""
     style = page_style()
     script = joined_script("main.js")
@@ -36,6 +40,8 @@ def render_html(report: Report, details: Details, album: Album, *, studio: bool 
             title=report.title,
             provenance=report.provenance.line,
             studio=studio,
+            why=why,
+            width=WIDTH,
             warnings=report.warnings,
             style=Markup(style),  # noqa: S704  (our own file)
             script=Markup(script),  # noqa: S704  (our own files)

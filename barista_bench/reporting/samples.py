@@ -179,6 +179,7 @@ def _sample(
 def asking_line(prompt: Prompt) -> str:
     """The line behind the images that asks: the last one with a question mark, else the last one.
 
+    >>> from barista_bench.core.prompt import ImagePart, Prompt, TextPart
     >>> asking_line(Prompt("", (ImagePart(0), TextPart("Two frames.\\nQuestion: What is it?\\nA. a cup"))))
     'What is it?'
     """

@@ -30,6 +30,7 @@ from pydantic import (
     field_validator,
 )
 
+from barista_bench.aids.texts import AidBook
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.options import MAX_NUMBER, OptionValue
 from barista_bench.core.prompt import PromptTexts
@@ -184,12 +185,20 @@ class RunDescription(_Part):
 
 @dataclass(frozen=True, slots=True)
 class OpenedTask:
-    """One task of a run before anything is asked. `data` is the source of its examples."""
+    """One task of a run before anything is asked.
+
+    Args:
+        data: source of the examples.
+        only: ids of the examples to ask; None for all.
+        aids: its aids, if they are made already.
+    """
 
     task: Task
     examples: ExampleSet
     folder: Path
     data: str
+    only: frozenset[str] | None = None
+    aids: AidBook | None = None
 
 
 def other_options(task: Task) -> dict[str, OptionValue]:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from barista_bench.generate.candidates import Choice, decide
+from barista_bench.generate.handyvqa_statements import NothingElseTouched
 from barista_bench.generate.missing import UndecidedCandidates
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import SIDES
@@ -144,3 +145,14 @@ def test_what_is_undecided_is_found_out_once(scene: Scene, monkeypatch: pytest.M
     UndecidedCandidates().add("egocot", candidate, scene, 1, reason)
     assert asked[given[0]] == 1
     assert set(asked.values()) == {1}
+
+
+def test_a_hand_relation_that_the_domain_does_not_define_may_be_a_touch(tmp_path: Path) -> None:
+    objects = {"hand": "right hand", "cup": "coffee cup", "jar": "jar"}
+    holds, steadies = (
+        ("hand", "human_actions", "holds", "cup", (10, 40)),
+        ("hand", "relation", "steadies", "jar", (10, 40)),
+    )
+    for name, relations, expected in (("a", [holds], True), ("b", [holds, steadies], False)):
+        scene = scene_of(tmp_path / name, graph_document(objects, relations=relations))
+        assert NothingElseTouched(("cup",), 12, 30, tuple(range(12, 30, 3))).truth(scene) is expected

@@ -43,7 +43,7 @@ def test_the_answers_of_a_log_have_the_figures_of_the_run_that_gave_them(
     answers.write_bytes(subprocess.run(command, capture_output=True, check=True).stdout)
     settings = {"task": "relations", "runs": 2, "box_format": "xyxy/1000"}
     theirs = evaluate(dataset, f"predictions:{answers}", out=tmp_path / "theirs", **settings)
-    assert theirs.figures["model"].unique().tolist() == ["predictions:some model"]
+    assert theirs.figures["model"].unique().tolist() == ["some model"]
     columns = ["figure", "mean", "std", "low", "high", "scored"]
     assert theirs.figures[columns].equals(ours.figures[columns])
     assert ours.figures["mean"].nunique() > 2

@@ -345,3 +345,20 @@ def test_terms_of_the_map_go_along(tmp_path: Path) -> None:
     terms = {"title": "Ours", "licence": "cc0-1.0", "licence_note": "All.", "citation": "", "homepage": ""}
     imported(tmp_path, {**MAP, "terms": terms})
     assert yaml.safe_load((tmp_path / "graphs" / "terms.yaml").read_text()) == terms
+
+
+def test_an_attribute_without_a_value_is_left_out_and_an_unknown_object_is_named(tmp_path: Path) -> None:
+    source = write_source(tmp_path / "source")
+    colors = [{"thing": "c", "color": ""}, {"thing": "b99", "color": "white"}]
+    write_json(source / "more.json", {**MORE, "colors": colors})
+    _, report = imported(tmp_path)
+    assert report.tally.left_out["attributes without a value"] == 1
+    assert [reason for reason in report.tally.lost if "object 'b" in reason and "is in no video" in reason]
+
+
+def test_boxes_in_fractions_that_are_read_as_pixels_are_lost_with_the_key_to_set(tmp_path: Path) -> None:
+    source = write_source(tmp_path / "source")
+    lines = (source / "boxes.csv").read_text().splitlines()
+    (source / "boxes.csv").write_text("\n".join([*lines, "clip_1,14,c,Coffee  cup,.5,.3,.2,.2"]))
+    _, report = imported(tmp_path)
+    assert any("unit: fractions" in reason for reason in report.tally.lost)

@@ -147,7 +147,7 @@ def test_a_run_of_the_first_questions_alone_is_no_whole_submission(
 
     monkeypatch.setitem(BENCHMARKS, "words", replace(BENCHMARK, submission=write))
     run(data, tmp_path / "run", benchmark="words", task="choose", model="oracle", runs=1, limit=2)
-    with pytest.raises(DataError, match=r"first 2 questions alone.*Remedy"):
+    with pytest.raises(DataError, match=r"first 2 questions only.*Remedy"):
         write_submission_file(tmp_path / "run", tmp_path / "out.json")
     assert write_submission_file(tmp_path / "run", tmp_path / "out.json", allow_incomplete=True)[1] == 2
 

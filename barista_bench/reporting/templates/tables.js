@@ -45,13 +45,13 @@ function gapOf({ below, difference, p, certainty, better, worse }) {
   const counts = `better on ${better} examples, worse on ${worse}`;
   const title = `${short(difference)} ahead of ${below}, ${chance} (Holm): ${counts}`;
   const gapWord = {
-    sure: "▲ ahead, ",
-    likely: "△ likely ahead, ",
-    unclear: "≈ like next, ",
-    "too few": "too few videos, ",
-    none: "= next, ",
+    sure: `▲ ahead, ${chance}`,
+    likely: "△ likely ahead",
+    unclear: "≈ like next",
+    "too few": "too few videos",
+    none: "= next",
   }[certainty];
-  return node("span", { class: `gap ${certainty}`, title }, gapWord, chance);
+  return node("span", { class: `gap ${certainty}`, title }, gapWord);
 }
 
 /**

@@ -40,7 +40,8 @@ AHEAD_BYTES = 1024 * 2**20
 class TaskRun:
     """One task of a start: its examples, their prompts, its log, and its counts so far.
 
-    `steps` is the log of intermediate answers, for tasks that ask in several steps; None for others.
+    `steps` is the log of intermediate answers, for tasks that ask in several steps; None for others. `only` are the ids
+    of the examples to ask; None for all.
     """
 
     task: Task
@@ -51,6 +52,7 @@ class TaskRun:
     rank: int | None = None
     session: Session = field(default_factory=Session)
     steps: StepLog | None = None
+    only: frozenset[str] | None = None
 
 
 _NO_QUESTION = Prompt("", ())
@@ -177,7 +179,7 @@ class Asker:
         # Find the log records that answer this run's requests, by the rule of `run_records`.
         finished = finished_samples(run.folder)
         for position, (example, asked_input) in enumerate(zip(run.examples.examples, run.inputs, strict=True)):
-            if example.video_id not in videos:
+            if example.video_id not in videos or not (run.only is None or example.example_id in run.only):
                 continue
             example_id, fingerprint = example.example_id, asked_input.fingerprint
             keys = {index: key_of(example_id, fingerprint, index) for index in range(self.config.runs)}

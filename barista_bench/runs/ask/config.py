@@ -166,6 +166,12 @@ class RunConfig(SpendingSettings, ModelSettings):
     protocol: Literal["release", "paper"] = Field(
         "release", description="Rules to follow where they differ: the released code or the paper."
     )
+    aid: Names = Field(
+        (),
+        description="Facts of the graph to tell with the question, e.g. objects,states; LEVEL:inert and LEVEL:false "
+        "are their controls. Such a run is a diagnosis, and on no leaderboard.",
+        max_length=5,
+    )
 
     name: Line = Field("", description="Name of the model in tables, comparisons and reports; does not change answers.")
     cluster: str | None = Field(None, description=CLUSTER_HELP)

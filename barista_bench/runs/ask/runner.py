@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import json
+import logging
 import time
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from barista_bench.aids.levels import parse_aids
+from barista_bench.aids.texts import VERSION, AidBook, texts_hash
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.model_names import ABLATIONS, SCRIPTED
-from barista_bench.errors import ConfigError
+from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.owned_folders import RUN, check_place
 from barista_bench.files.writing import name_full_disk
 from barista_bench.models import Model, ModelIdentity, Request
-from barista_bench.models.ablations import unwrap_ablations
+from barista_bench.models.ablations import aided, unwrap_ablations
 from barista_bench.models.base import tells_own_times
 from barista_bench.runs.ask.answers import Spending, logged_tokens, prices_of
 from barista_bench.runs.ask.asking import Asker, TaskRun
@@ -35,6 +38,8 @@ from barista_bench.runs.log.inputs import AskedInput, asked_inputs, asks_in_step
 from barista_bench.runs.log.sample_log import SampleLog, log_files, running_elsewhere
 from barista_bench.runs.log_reader import StepLog, answers_only, read_steps, step_files
 from barista_bench.runs.run_folder import OpenedTask, claim, data_location, package_versions, run_description
+
+log = logging.getLogger(__name__)
 
 
 def run(data: str | Path, out: str | Path, **settings: object) -> Session:
@@ -57,8 +62,10 @@ def run(data: str | Path, out: str | Path, **settings: object) -> Session:
     return run_config(checked(RunConfig, {"data": str(data), "out": Path(out), **settings}))
 
 
-def run_config(config: RunConfig, opened_tasks: Sequence[OpenedTask] | None = None) -> Session:
-    """Do the same as `run`, with resolved settings; pass `opened_tasks` if they are open already."""
+def run_config(
+    config: RunConfig, opened_tasks: Sequence[OpenedTask] | None = None, model: Model | None = None
+) -> Session:
+    """Do the same as `run`, with resolved settings; pass tasks and model if they are open already."""
     started = time.perf_counter()
     shard = Shard.from_environment()
     prices = prices_of(config, config.model)
@@ -71,7 +78,8 @@ def run_config(config: RunConfig, opened_tasks: Sequence[OpenedTask] | None = No
     with ExitStack() as stack:
         # Before the model is loaded, which may take many minutes.
         logs = [stack.enter_context(locked_log(opened_task.folder, shard, launch)) for opened_task in opened_tasks]
-        model = _load(config, shard, [(opened_task.task, opened_task.examples) for opened_task in opened_tasks])
+        model = model or open_model(config, shard, opened_tasks)
+        model, opened_tasks = with_aids(model, config, opened_tasks)
         task_runs, versions, tells_times = [], getattr(model, "versions", {}), tells_own_times(model.identity)
         for opened_task, sample_log in zip(opened_tasks, logs, strict=True):
             inputs = asked_inputs(opened_task.task, opened_task.examples, model.box_format, timed=tells_times)
@@ -105,7 +113,9 @@ def run_config(config: RunConfig, opened_tasks: Sequence[OpenedTask] | None = No
     return total
 
 
-def _load(config: RunConfig, shard: Shard, tasks: TaskExamples) -> Model:
+def open_model(config: RunConfig, shard: Shard, opened_tasks: Sequence[OpenedTask]) -> Model:
+    """The model of a run, loaded."""
+    tasks: TaskExamples = [(opened.task, opened.examples) for opened in opened_tasks]
     if config.cluster is None:
         return load_model(config.model_copy(update={"device": shard.device(config.device)}), tasks)
     from barista_bench.runs.ask.cluster_model import ClusterModel  # imported on demand: few users have a cluster
@@ -113,6 +123,38 @@ def _load(config: RunConfig, shard: Shard, tasks: TaskExamples) -> Model:
     if not shard.is_alone:
         raise ConfigError("a cluster needs a single driver process. Remedy: leave cluster out, or start one process")
     return ClusterModel(config, config.cluster, tasks)
+
+
+def with_aids(model: Model, config: RunConfig, opened_tasks: Sequence[OpenedTask]) -> tuple[Model, list[OpenedTask]]:
+    """The model as `config.aid` has it asked, and the tasks, cut to those examples of which the aids can be made.
+
+    Raises:
+        ConfigError: an aid is unknown, or a task does not admit it.
+        DataError: the dataset has no graph, or no example has the aids.
+    """
+    aids = parse_aids(config.aid)
+    if not aids:
+        return model, list(opened_tasks)
+    all_texts: dict[str, str] = {}
+    aided_tasks = []
+    for opened in opened_tasks:
+        book = opened.aids or AidBook.open(opened.task, opened.examples, opened.data, aids)
+        asked = [each for each in opened.examples.examples if opened.only is None or each.example_id in opened.only]
+        texts = book.texts(asked, aids, model.box_format)
+        if not texts:
+            raise DataError(f"{opened.data}: no example of {opened.task.name} has these aids. Remedy: name other aids")
+        if lacking := len(asked) - len(texts):
+            log.warning(
+                "%s: %d of %d examples are not asked: the video lacks such facts", opened.task.name, lacking, len(asked)
+            )
+        aided_tasks.append(replace(opened, only=frozenset(texts)))
+        all_texts.update(texts)
+    settings: dict[str, str | int] = {
+        "aid": ",".join(map(str, aids)),
+        "aid_version": VERSION,
+        "aid_hash": texts_hash(all_texts),
+    }
+    return aided(model, all_texts, settings), aided_tasks
 
 
 @contextmanager
@@ -168,7 +210,7 @@ def claimed_run(
     claim(opened.folder, description, lambda: answers_only(opened.folder, description, asked))
     inputs = claim_inputs(opened.folder, opened.examples, inputs)
     rank = None if shard.is_alone else shard.rank
-    task_run = TaskRun(opened.task, opened.examples, inputs, opened.folder, sample_log, rank)
+    task_run = TaskRun(opened.task, opened.examples, inputs, opened.folder, sample_log, rank, only=opened.only)
     if not asks_in_steps(opened.task):
         yield task_run
         return
@@ -208,7 +250,7 @@ class RunEstimate:
     """Tasks that ask on after an answer: their later questions are not known yet, and not counted."""
 
 
-def estimate(config: RunConfig) -> RunEstimate:
+def estimate(config: RunConfig, opened_tasks: Sequence[OpenedTask] | None = None) -> RunEstimate:
     """Count requests, images and, for a served model, tokens and cost of the samples that the logs lack.
 
     No checkpoint is loaded. Without a loaded checkpoint its earlier answers cannot be identified, so all samples count.
@@ -216,7 +258,7 @@ def estimate(config: RunConfig) -> RunEstimate:
     Raises:
         ConfigError, DataError, ModelError: as `run`.
     """
-    opened_tasks = open_tasks(config)
+    opened_tasks = open_tasks(config) if opened_tasks is None else opened_tasks
     has_several = len({opened.task.benchmark for opened in opened_tasks}) > 1
     by_name = {f"{one.task.benchmark}/{one.task.name}" if has_several else one.task.name: one for one in opened_tasks}
     tasks = {name: len(opened.examples) for name, opened in by_name.items()}
@@ -228,6 +270,7 @@ def estimate(config: RunConfig) -> RunEstimate:
         ablations = [part for part in config.model.split(":")[:-1] if part in ABLATIONS]
         config = config.model_copy(update={"model": ":".join([*ablations, "chance"])})
     model = load_model(config, [(opened.task, opened.examples) for opened in opened_tasks])
+    model, opened_tasks = with_aids(model, config, opened_tasks)
     inner, change = unwrap_ablations(model)
     asker = Asker(model, config, Shard())
     task_runs = [
@@ -237,6 +280,7 @@ def estimate(config: RunConfig) -> RunEstimate:
             asked_inputs(opened.task, opened.examples, model.box_format, timed=tells_own_times(model.identity)),
             opened.folder,
             SampleLog(Shard().file(opened.folder, "samples")),
+            only=opened.only,
         )
         for opened in opened_tasks
     ]

@@ -1,0 +1,266 @@
+"""The facts of one level at some frames of a video: those that a question depends on, and others of the same form."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from barista_bench.aids.graph_rows import Box, RelationRow, Span, VideoRows
+from barista_bench.aids.levels import Level
+from barista_bench.benchmarks.barista.change_detection import PART_OF, POSITION
+from barista_bench.benchmarks.barista.clips import MIN_ANNOTATIONS, WINDOW
+from barista_bench.benchmarks.barista.relation_answers import RelationInputs
+from barista_bench.core.boxes import xywh_to_xyxy
+from barista_bench.core.task import Example
+from barista_bench.scene_graph.video_graph import HAND_RELATION, HANDS, UNNAMED
+
+Frames = tuple[int, ...]
+_CONTACTS, _PLACES = "action_transition", "relation_change"
+THE_OBJECT: Final = "the object in the box"
+ANOTHER_OBJECT: Final = "an object outside the box"
+_SAME_PLACE: Final = 0.5
+"""IoU from which a box of an object says what another box of it says."""
+
+
+class Fact(NamedTuple):
+    """One line of an aid.
+
+    `parts` are texts, and places in `names`, which false aids exchange. It holds on the frames of `span`; `about` says
+    what it is about wherever it holds: facts of another moment about the same thing are no control.
+    """
+
+    names: tuple[str, ...]
+    parts: tuple[str | int, ...]
+    span: Span
+    about: tuple[str, ...]
+    box: Box | None = None
+
+    def words(self, renamed: Mapping[str, str] | None = None) -> str:
+        """The text, without box and time."""
+        names = [(renamed or {}).get(name, name) for name in self.names]
+        return "".join(names[part] if isinstance(part, int) else part for part in self.parts)
+
+
+class Scene(NamedTuple):
+    """A question's video, and the frames that its facts are of."""
+
+    example: Example
+    video: VideoRows
+    frames: Frames
+
+    @property
+    def span(self) -> Span:
+        """The frames from the first to the last, with the windows that detectors of changes look at."""
+        around = WINDOW if len(self.frames) > 1 else 0
+        return max(0, self.frames[0] - around), min(self.video.frame_count, self.frames[-1] + around + 1)
+
+
+def shown_frames(example: Example) -> Frames:
+    """The frames that a question is about: all keyframes of a clip, whichever of them are shown."""
+    keyframes = example.metadata.get("original_frame_indices")
+    frames = keyframes if isinstance(keyframes, list) else [frame.frame_index for frame in example.frames]
+    return tuple(int(frame) for frame in frames)
+
+
+def facts_of(level: Level, scene: Scene) -> list[Fact]:
+    """The facts of a level at the frames of a scene, each once, in the order of `in_order`."""
+    return in_order(dict.fromkeys(_FACTS[level](scene)))
+
+
+def in_order(facts: Iterable[Fact]) -> list[Fact]:
+    """By names and time: so that what stands first or last in an aid says nothing."""
+    return sorted(facts, key=lambda fact: (fact.names, fact.span))
+
+
+def unneeded_facts(level: Level, scene: Scene, needed: Sequence[Fact]) -> list[Fact]:
+    """Facts of the same video and form that say nothing of what the needed ones say, in an order by content."""
+    known = {fact.about for fact in needed}
+    pool: dict[Fact, None] = {}
+    for frames in _other_moments(scene):
+        moved = scene._replace(frames=frames)
+        found = _items(moved) if scene.example.task == "relations" else _FACTS[level](moved)
+        pool.update(dict.fromkeys(fact for fact in found if fact.about not in known or _is_elsewhere(fact, needed)))
+        if len(pool) > 20 * len(needed):
+            break
+    shuffled = sorted(pool, key=lambda fact: _digest(scene.example.example_id, fact))
+    times_said: Counter[tuple[str, ...]] = Counter()
+    rank = dict[Fact, int]()
+    for fact in shuffled:
+        rank[fact] = times_said[fact.about]
+        times_said[fact.about] += 1
+    return sorted(shuffled, key=lambda fact: rank[fact])  # what is said for the first time comes first
+
+
+def _digest(*parts: object) -> bytes:
+    return hashlib.sha256(repr(parts).encode()).digest()
+
+
+def _other_moments(scene: Scene) -> Iterator[Frames]:
+    """The same frames moved to elsewhere in the video, without a frame in common, in an order by content."""
+    first, (low, high) = scene.frames[0], scene.span
+    length = high - low
+    starts = range(0, scene.video.frame_count - (scene.frames[-1] - first), max(1, min(5, length)))
+    moved = [start for start in starts if abs(start - first) >= length + scene.video.fps]
+    for start in sorted(moved, key=lambda start: _digest(scene.example.example_id, start)):
+        yield tuple(frame - first + start for frame in scene.frames)
+
+
+def _is_elsewhere(fact: Fact, needed: Sequence[Fact]) -> bool:
+    """Whether a box is of a place where the needed boxes of that object are not."""
+    box = fact.box
+    if box is None:
+        return False
+    return all(other.box is None or _iou(box, other.box) < _SAME_PLACE for other in needed if other.about == fact.about)
+
+
+def _iou(a: Box, b: Box) -> float:
+    width, height = min(a[2], b[2]) - max(a[0], b[0]), min(a[3], b[3]) - max(a[1], b[1])
+    common = max(0.0, width) * max(0.0, height)
+    total = sum((box[2] - box[0]) * (box[3] - box[1]) for box in (a, b)) - common
+    return common / total if total > 0 else 0.0
+
+
+def _objects(scene: Scene) -> Iterator[Fact]:
+    """The marked objects of a frame, or what is in view at the ends of a clip, with boxes."""
+    if scene.example.task == "relations":
+        yield from _marks(scene)
+        return
+    for frame in dict.fromkeys((scene.frames[0], scene.frames[-1])):
+        for row in scene.video.boxes.get(frame, ()):
+            if row.category != UNNAMED:
+                yield Fact((row.category,), (0,), (frame, frame + 1), (row.object_id,), row.box)
+
+
+def _marks(scene: Scene) -> Iterator[Fact]:
+    (frame,) = scene.frames
+    for item in RelationInputs.of(scene.example).objects:
+        box = xywh_to_xyxy(item.bbox)
+        yield Fact((item.category,), (mark_text(item.mark), 0), (frame, frame + 1), (item.object_id,), box)
+
+
+def mark_text(mark: int) -> str:
+    """What stands before the name of a marked object."""
+    return f"mark {mark}: "
+
+
+def _items(scene: Scene) -> Iterator[Fact]:
+    """The objects of another frame than the one with marks."""
+    (frame,) = scene.frames
+    for number, row in enumerate(scene.video.boxes.get(frame, ()), start=1):
+        yield Fact((row.category,), (f"item {number}: ", 0), (frame, frame + 1), (row.object_id,), row.box)
+
+
+def _states(scene: Scene) -> Iterator[Fact]:
+    """The states, of those that change somewhere in the video, of objects that both ends of a clip show."""
+    values: dict[tuple[str, str], set[str]] = {}
+    for row in scene.video.states:
+        values.setdefault((row.object_id, row.kind), set()).add(row.value)
+    span = scene.span
+    for row in scene.video.states:
+        part = _common(row.span, span)
+        if part and len(values[row.object_id, row.kind]) > 1 and _is_persistent(scene, row.object_id):
+            parts = (0, f": {row.kind} {row.value}")
+            yield Fact((row.category,), parts, part, (row.object_id, row.kind, row.value))
+
+
+def _is_persistent(scene: Scene, object_id: str) -> bool:
+    ends = [(frame - WINDOW, frame + WINDOW + 1) for frame in (scene.frames[0], scene.frames[-1])]
+    counts = [sum(high - low for low, high in scene.video.seen(end, object_id)) for end in ends]
+    return min(counts) >= MIN_ANNOTATIONS
+
+
+def _relations(scene: Scene) -> Iterator[Fact]:
+    if scene.example.task == "referring":
+        yield from _relations_of_object(scene)
+    elif scene.example.target.get("category") == _CONTACTS:
+        yield from _contacts(scene)
+    else:
+        for row in scene.video.relations:
+            if row.kind == POSITION and row.value != PART_OF and _is_persistent(scene, row.source_id):
+                for part in _holding(scene, row):
+                    yield _relation(row, part)
+
+
+def _contacts(scene: Scene) -> Iterator[Fact]:
+    """What hands touch, and when they touch nothing."""
+    hands = {row.object_id: row.category for frame in range(*scene.span) for row in scene.video.boxes.get(frame, ())}
+    for hand_id, hand in hands.items():
+        if hand.lower() not in HANDS:
+            continue
+        contacts = [row for row in scene.video.relations if row.source_id == hand_id and row.kind == HAND_RELATION]
+        busy: set[int] = set()
+        for row in contacts:
+            for part in _holding(scene, row):
+                busy.update(range(*part))
+                yield _relation(row, part)
+        for low, high in scene.video.seen(scene.span, hand_id):
+            for part in _runs([frame for frame in range(low, high) if frame not in busy]):
+                yield Fact((hand,), (0, " touches nothing at all"), part, (hand_id, "nothing", str(part)))
+
+
+def _runs(frames: Sequence[int]) -> Iterator[Span]:
+    """Frames that follow each other, as spans."""
+    start = 0
+    for at in range(1, len(frames) + 1):
+        if at == len(frames) or frames[at] != frames[at - 1] + 1:
+            yield frames[start], frames[at - 1] + 1
+            start = at
+
+
+def _relations_of_object(scene: Scene) -> Iterator[Fact]:
+    """The relations of the object to describe, without its name; at another moment, of others."""
+    (frame,) = scene.frames
+    described = str(scene.example.evidence["object_ids"][0])  # type: ignore[index]
+    is_shown = frame == scene.example.frames[0].frame_index
+    for row in scene.video.relations:
+        if not row.span[0] <= frame < row.span[1] or not _holding(scene, row):
+            continue
+        if is_shown == (described in (row.source_id, row.target_id)):
+            of_source = row.source_id == described or not is_shown
+            name = THE_OBJECT if is_shown else ANOTHER_OBJECT
+            about = (row.source_id, row.value, row.target_id)
+            parts = (name, f" {_verb(row.value)} ", 0) if of_source else (0, f" {_verb(row.value)} ", name)
+            yield Fact((row.target if of_source else row.source,), parts, (frame, frame + 1), about)
+
+
+def _relation(row: RelationRow, part: Span) -> Fact:
+    about = (row.source_id, row.value, row.target_id)
+    return Fact((row.source, row.target), (0, f" {_verb(row.value)} ", 1), part, about)
+
+
+def _verb(value: str) -> str:
+    return value if value.split(" ")[0].endswith("s") else f"is {value}"
+
+
+def _holding(scene: Scene, row: RelationRow) -> list[Span]:
+    """The parts of the scene on which a relation holds and both its ends have a box."""
+    part = _common(row.span, scene.span)
+    return scene.video.seen(part, row.source_id, row.target_id) if part else []
+
+
+def _activities(scene: Scene) -> Iterator[Fact]:
+    """The activities that go on, each with its last frame."""
+    for row in scene.video.activities:
+        part = _common((row.span[0], row.span[1] + 1), scene.span)
+        if part and row.name:
+            yield Fact((row.name,), (0,), part, (row.name,))
+
+
+def _common(a: Span, b: Span) -> Span | None:
+    low, high = max(a[0], b[0]), min(a[1], b[1])
+    return (low, high) if low < high else None
+
+
+def _nothing(scene: Scene) -> Iterator[Fact]:
+    yield from ()
+
+
+_FACTS: Mapping[Level, Callable[[Scene], Iterator[Fact]]] = {
+    "moment": _nothing,
+    "objects": _objects,
+    "states": _states,
+    "relations": _relations,
+    "activities": _activities,
+}

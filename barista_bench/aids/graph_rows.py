@@ -1,0 +1,146 @@
+"""The graph of the videos of a built dataset, from the tables that lie beside its questions."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from barista_bench.errors import DataError
+
+Box = tuple[float, float, float, float]
+"""Corners x0, y0, x1, y1 in pixels."""
+Span = tuple[int, int]
+"""Frames [start, end)."""
+_COLUMNS = {
+    "graph_frames": ("video_id", "frame_index", "width", "height", "fps"),
+    "graph_instances": ("video_id", "frame_index", "object_id", "category", "bbox"),
+    "graph_attributes": ("video_id", "object_id", "category", "attribute_type", "value", "start", "end"),
+    "graph_relations": (
+        *("video_id", "source_id", "source_category", "target_id", "target_category"),
+        *("relation_type", "value", "start", "end"),
+    ),
+    "graph_activities": ("video_id", "name", "start", "end"),
+}  # fmt: skip
+
+
+class BoxRow(NamedTuple):
+    object_id: str
+    category: str
+    box: Box
+
+
+class StateRow(NamedTuple):
+    object_id: str
+    category: str
+    kind: str
+    value: str
+    span: Span
+
+
+class RelationRow(NamedTuple):
+    source_id: str
+    source: str
+    target_id: str
+    target: str
+    kind: str
+    value: str
+    span: Span
+
+
+class ActivityRow(NamedTuple):
+    name: str
+    span: Span
+
+
+@dataclass(slots=True)
+class _Rows:
+    boxes: dict[int, list[BoxRow]] = field(default_factory=lambda: defaultdict(list))
+    states: list[StateRow] = field(default_factory=list)
+    relations: list[RelationRow] = field(default_factory=list)
+    activities: list[ActivityRow] = field(default_factory=list)
+
+
+class VideoRows:
+    """The graph of one video: frames count from 0, sizes are in pixels."""
+
+    def __init__(self, frame_count: int, size: tuple[int, int], fps: float, rows: _Rows) -> None:
+        self.frame_count, self.size, self.fps = frame_count, size, fps
+        self.boxes, self.states = dict(rows.boxes), rows.states
+        self.relations, self.activities = rows.relations, rows.activities
+
+    @cached_property
+    def frames_of(self) -> dict[str, list[int]]:
+        """Object id to the frames on which it has a box, sorted."""
+        frames: dict[str, list[int]] = defaultdict(list)
+        for frame in sorted(self.boxes):
+            for object_id in {row.object_id for row in self.boxes[frame]}:
+                frames[object_id].append(frame)
+        return frames
+
+    def seen(self, span: Span, *object_ids: str) -> list[Span]:
+        """The parts of a span on which all of the objects have a box."""
+        frames = [f for f in self.frames_of.get(object_ids[0], []) if span[0] <= f < span[1]]
+        for other in object_ids[1:]:
+            known = set(self.frames_of.get(other, []))
+            frames = [frame for frame in frames if frame in known]
+        breaks = [0, *(at for at, (a, b) in enumerate(pairwise(frames), start=1) if b != a + 1), len(frames)]
+        return [(frames[low], frames[high - 1] + 1) for low, high in pairwise(breaks) if low < high]
+
+
+def read_graph_rows(data: str | Path, video_ids: Collection[str]) -> dict[str, VideoRows]:
+    """The graph of each of the videos.
+
+    Raises:
+        DataError: the dataset is no built folder with graph tables, or lacks a video; names it.
+    """
+    tables = {config: _read(Path(data), config, video_ids) for config in _COLUMNS}
+    rows: dict[str, _Rows] = defaultdict(_Rows)
+    for row in tables["graph_instances"]:
+        x, y, width, height = row["bbox"]
+        corners = (x, y, x + width, y + height)
+        rows[row["video_id"]].boxes[row["frame_index"]].append(BoxRow(row["object_id"], row["category"], corners))
+    for row in tables["graph_attributes"]:
+        span = (row["start"], row["end"])
+        names = (row["object_id"], row["category"], row["attribute_type"], row["value"])
+        rows[row["video_id"]].states.append(StateRow(*names, span))
+    for row in tables["graph_relations"]:
+        ends = (row["source_id"], row["source_category"], row["target_id"], row["target_category"])
+        span = (row["start"], row["end"])
+        rows[row["video_id"]].relations.append(RelationRow(*ends, row["relation_type"], row["value"], span))
+    for row in tables["graph_activities"]:
+        rows[row["video_id"]].activities.append(ActivityRow(row["name"], (row["start"], row["end"])))
+    videos: dict[str, VideoRows] = {}
+    frame_counts = Counter(row["video_id"] for row in tables["graph_frames"])
+    for row in tables["graph_frames"]:
+        if row["frame_index"] == 0:
+            count, size = frame_counts[row["video_id"]], (row["width"], row["height"])
+            videos[row["video_id"]] = VideoRows(count, size, row["fps"] or 0.0, rows[row["video_id"]])
+    if missing := sorted(set(video_ids) - set(videos)):
+        raise DataError(f"{data}: graph_frames: has no video {missing[0]!r}. Remedy: build the dataset again")
+    return videos
+
+
+def _read(data: Path, config: str, video_ids: Collection[str]) -> list[dict[str, Any]]:
+    files = sorted((data / config).glob("*.parquet"))
+    if not files:
+        raise DataError(
+            f"{data}: has no table {config}, and aids are made of it. Remedy: name a folder that `build` wrote without "
+            "--config, which leaves graph tables out"
+        )
+    try:
+        chosen = [("video_id", "in", sorted(video_ids))]
+        return [
+            row
+            for file in files
+            for row in pq.read_table(file, columns=list(_COLUMNS[config]), filters=chosen).to_pylist()
+        ]
+    except (pa.ArrowException, OSError) as error:
+        raise DataError(f"{data}/{config}: cannot be read ({error}). Remedy: build the dataset again") from error

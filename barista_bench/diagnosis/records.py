@@ -1,0 +1,259 @@
+"""`diagnosis.json`: the diagnoses of one start, and their sentences."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Final, Literal
+
+from pydantic import Field
+
+from barista_bench.aids.levels import Level
+from barista_bench.diagnosis.conditions import Design
+from barista_bench.diagnosis.estimates import ALPHA, Estimate, Estimates, cause_p, is_unused
+from barista_bench.files.reading import Line, Strict, read_model
+from barista_bench.files.writing import write_whole
+from barista_bench.stats.comparison import holm
+from barista_bench.tables import Ranged, Table, Value, number_columns, text_columns
+
+DIAGNOSIS_FILE: Final = "diagnosis.json"
+NOTHING_MISSING: Final = 0.995
+"""Of a score: what misses less has no cause to look for."""
+
+
+class Measured(Strict):
+    """An estimate; the ends and p are None where fewer than two videos have it."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    p: float | None
+
+    @classmethod
+    def of(cls, estimate: Estimate) -> Measured:
+        names = ("value", "low", "high", "p")
+        values = {name: getattr(estimate, name) for name in names}
+        return cls(**{name: None if math.isnan(value) else value for name, value in values.items()})
+
+    @property
+    def in_words(self) -> str:
+        if self.value is None:
+            return "unknown"
+        if self.low is None or self.high is None:
+            return _short(self.value)
+        return f"{_short(self.value)} [{_short(self.low)}, {_short(self.high)}]"
+
+    @property
+    def cell(self) -> Ranged | float | None:
+        if self.value is None or self.low is None or self.high is None:
+            return self.value
+        return Ranged(self.value, self.low, self.high)
+
+
+class LevelDiagnosis(Strict):
+    """The aids of one level: see `estimates`. `p` is that of the level as a cause, before Holm's correction.
+
+    `is_unused` says that few answers follow a false aid. `followed_plain` is the share of plain answers that agree with
+    the false aids: what uptake is by chance.
+    """
+
+    gain: Measured
+    inert: Measured
+    share: Measured
+    first: Measured
+    last: Measured
+    uptake: Measured
+    clear: Measured
+    is_unused: bool
+    followed_plain: float | None
+    p: float | None
+    examples: int = Field(description="that are told it")
+
+
+class Diagnosis(Strict):
+    """The diagnosis of one model in one task.
+
+    Args:
+        figure: the task's primary figure, in which everything is measured.
+        by_words: whether that only compares words, which aids supply.
+        asked: the levels that the task asks about; none for conclusions.
+        left_out: why examples are in no condition, and how many.
+        unreadable: by condition, answers that cannot be read or are none, by status.
+    """
+
+    benchmark: Line
+    task: Line
+    model: Line
+    figure: Line
+    by_words: bool
+    design: Design
+    asked: list[Level]
+    runs: int
+    examples: int
+    videos: int
+    answers: int
+    left_out: dict[str, int]
+    unreadable: dict[str, dict[str, int]]
+    plain: Measured
+    remainder: Measured
+    text: Measured
+    belief: Measured
+    believes_any_text: bool
+    levels: dict[Level, LevelDiagnosis]
+
+    @property
+    def subject(self) -> str:
+        return f"{self.model} in {self.task}"
+
+    @property
+    def remainder_name(self) -> str:
+        """What the remainder is called: only a task that asks no level has pure reasoning left."""
+        return "asked level or reasoning" if self.asked else "reasoning"
+
+
+class DiagnosisFile(Strict):
+    """The content of `diagnosis.json`; empty while a start has not finished."""
+
+    schema_version: Literal[1] = 1
+    diagnoses: list[Diagnosis] = Field(default_factory=list)
+
+
+def levels_of(
+    estimates: Estimates, followed_plain: Mapping[Level, float], examples: Mapping[Level, int]
+) -> dict[Level, LevelDiagnosis]:
+    """The levels as `diagnosis.json` holds them."""
+    return {
+        level: LevelDiagnosis(
+            **{
+                name: Measured.of(getattr(each, name))
+                for name in ("gain", "inert", "share", "first", "last", "uptake", "clear")
+            },
+            is_unused=is_unused(each),
+            followed_plain=None if math.isnan(followed_plain[level]) else followed_plain[level],
+            p=None if math.isnan(p := cause_p(each)) else p,
+            examples=examples[level],
+        )
+        for level, each in estimates.levels.items()
+    }
+
+
+def write_diagnoses(folder: Path, diagnoses: Sequence[Diagnosis]) -> None:
+    content = DiagnosisFile(diagnoses=list(diagnoses))
+    write_whole(folder / DIAGNOSIS_FILE, content.model_dump_json(indent=1) + "\n")
+
+
+def read_diagnoses(folders: Iterable[str | Path]) -> list[Diagnosis]:
+    """The diagnoses in these folders and under them. Raises DataError where a file is damaged."""
+    files = {file: None for folder in folders for file in sorted(Path(folder).rglob(DIAGNOSIS_FILE))}
+    return [
+        diagnosis
+        for file in files
+        for diagnosis in read_model(
+            file, DiagnosisFile, what="no diagnosis", remedy="run `barista-bench diagnose` again"
+        ).diagnoses
+    ]
+
+
+def causes(diagnoses: Sequence[Diagnosis]) -> dict[tuple[str, str, Level], float]:
+    """(model, task, level) to p after Holm's correction over all levels, tasks and models."""
+    keys = [(each.model, each.task, level) for each in diagnoses for level in each.levels]
+    values = [level.p if level.p is not None else 1.0 for each in diagnoses for level in each.levels.values()]
+    return dict(zip(keys, holm(values), strict=True)) if keys else {}
+
+
+def sentences(diagnosis: Diagnosis, adjusted: Mapping[tuple[str, str, Level], float]) -> list[str]:
+    """What a diagnosis says, a sentence a finding."""
+    d = diagnosis
+    what = " by word overlap" if d.by_words else ""
+    missing = None if d.plain.value is None else 1 - d.plain.value
+    found = [f"{d.model} misses {_short(missing)} of {d.task}{what}."] if missing is not None else []
+    if d.by_words:
+        found.append("Only words are compared, and aids supply words: a model that copies them gains too.")
+    if d.plain.value is not None and d.plain.value > NOTHING_MISSING:
+        return found
+    for level, told in d.levels.items():
+        name = _GIVEN[level]
+        turned = f"Given {name}, {_turned(told.gain)}; given inert text of the same length, {_turned(told.inert)}"
+        followed = "" if told.uptake.value is None else f"; it follows false ones in {told.uptake.in_words}"
+        found.append(f"{turned}{followed}.")
+        if adjusted.get((d.model, d.task, level), 1.0) < ALPHA:
+            found.append(f"So {level} are a cause: {told.share.in_words} of the score.")
+        elif told.is_unused:
+            found.append(f"It does not use this aid: {level} may be a cause all the same.")
+    if d.text.p is not None and d.text.p < ALPHA:
+        kind = "It believes any text" if d.believes_any_text else "It is affected by any text"
+        found.append(f"{kind}: inert facts change its score by {d.text.in_words}.")
+    if d.unreadable:
+        counts = ", ".join(f"{name} {sum(statuses.values())}" for name, statuses in d.unreadable.items())
+        found.append(f"Answers that cannot be read, and count as wrong, by condition: {counts}.")
+    if d.remainder.value is not None:
+        found.append(f"With all aids, {d.remainder.in_words} is still missing: {d.remainder_name}.")
+    return found
+
+
+def _turned(gain: Measured) -> str:
+    """A gain in words; a loss is said as what turns wrong."""
+    if gain.value is None or gain.value >= 0 or gain.low is None or gain.high is None:
+        return f"{gain.in_words} of it turns right"
+    lost = Measured(value=-gain.value, low=-gain.high, high=-gain.low, p=gain.p)
+    return f"{lost.in_words} of it turns wrong"
+
+
+_GIVEN: Final[dict[Level, str]] = {
+    "moment": "the moments that matter",
+    "objects": "object boxes",
+    "states": "states of objects",
+    "relations": "relations",
+    "activities": "activities",
+}
+
+
+def diagnosis_table(diagnoses: Sequence[Diagnosis]) -> Table:
+    """A row a model, task and level."""
+    adjusted = causes(diagnoses)
+    columns = (
+        *text_columns("task", "model", "level"),
+        *number_columns("", "share", "gain", "inert", "given first", "given last", "uptake", "examples", "p (Holm)"),
+        *text_columns("finding"),
+    )
+    rows: list[tuple[Value, ...]] = [
+        (
+            *(d.task, d.model, level, told.share.cell, told.gain.cell, told.inert.cell, told.first.value),
+            *(told.last.value, told.uptake.cell, told.examples, adjusted[d.model, d.task, level]),
+            "cause" if adjusted[d.model, d.task, level] < ALPHA else "not used" if told.is_unused else "",
+        )
+        for d in diagnoses
+        for level, told in d.levels.items()
+    ]
+    rows += [
+        (d.task, d.model, name, measured.cell, *(None,) * 7, finding)
+        for d in diagnoses
+        for name, measured, finding in (
+            (d.remainder_name, d.remainder, "remainder"),
+            ("any text", d.text, _text_finding(d)),
+        )
+    ]
+    note = (
+        "Share: what the aid of a level gains, minus its inert control, averaged over the orders in which levels can "
+        "be given. Uptake: answers that follow a false aid. A cause gains more than nothing and more than inert text "
+        "(Holm over all levels, tasks and models)."
+    )
+    return Table.of("Why it fails", columns, rows, note)
+
+
+def _text_finding(diagnosis: Diagnosis) -> str:
+    if diagnosis.text.p is None or diagnosis.text.p >= ALPHA:
+        return ""
+    return "believes any text" if diagnosis.believes_any_text else "affected by any text"
+
+
+def _short(value: float) -> str:
+    """Two decimals without a leading zero, as in papers: `.21`, `-.03`.
+
+    >>> _short(0.214), _short(-0.03), _short(1), _short(-0.001)
+    ('.21', '-.03', '1.00', '.00')
+    """
+    text = f"{value:.2f}"
+    text = "0.00" if text == "-0.00" else text
+    return text.replace("0.", ".", 1) if text.lstrip("-").startswith("0.") else text

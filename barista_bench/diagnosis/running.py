@@ -1,0 +1,305 @@
+"""Diagnoses a model by ordinary runs, one a condition, in `OUT/<condition>/<task>`; kill it and start it again."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from pydantic import Field
+
+from barista_bench.aids.levels import LEVELS, Aid, Level, task_levels
+from barista_bench.aids.texts import AidBook
+from barista_bench.benchmarks.kinds.text import TextTask
+from barista_bench.core.example import Status
+from barista_bench.core.resampling import ResampledRun, figures_of_units
+from barista_bench.core.statistics import Floats
+from barista_bench.core.task import Scored, Task
+from barista_bench.diagnosis.conditions import (
+    Condition,
+    Design,
+    LevelSet,
+    PlannedExample,
+    condition_name,
+    default_design,
+    ids_by_condition,
+    inert,
+    plan,
+    true,
+)
+from barista_bench.diagnosis.estimates import (
+    PathScores,
+    belief_figure,
+    believes_any_text,
+    estimates_of,
+    game_figures,
+    path_figures,
+    uptake_figures,
+)
+from barista_bench.diagnosis.records import Diagnosis, Measured, levels_of, read_diagnoses, write_diagnoses
+from barista_bench.errors import DataError
+from barista_bench.runs.ask.config import RunConfig, Shard
+from barista_bench.runs.ask.opening import open_tasks
+from barista_bench.runs.ask.runner import estimate, open_model, run_config
+from barista_bench.runs.ask.session import Session
+from barista_bench.runs.run_folder import OpenedTask
+from barista_bench.runs.score.samples import ScoredSample
+from barista_bench.runs.score.scoring import score
+
+
+class DiagnoseConfig(RunConfig):
+    """Settings of a diagnosis: those of its runs, and its design."""
+
+    runs: int = Field(1, ge=1, description="Repetitions of every answer.")
+    design: Literal["full", "paths"] | None = Field(
+        None,
+        description="Every set of aids, or one order of them an example; by default paths where the score is a mean of "
+        "sample scores.",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedTask:
+    """One task of a diagnosis before anything is asked. `lacking` counts examples without an aid."""
+
+    opened: OpenedTask
+    book: AidBook
+    design: Design
+    examples: tuple[PlannedExample, ...]
+    conditions: Mapping[Condition, Sequence[str]]
+    lacking: int
+
+    def answers(self, runs: int) -> int:
+        return runs * sum(map(len, self.conditions.values()))
+
+
+def plan_tasks(config: DiagnoseConfig) -> list[PlannedTask]:
+    """What a diagnosis asks.
+
+    Raises:
+        ConfigError: a task has no aids.
+        DataError: the dataset has no graph, or no example has an aid.
+    """
+    planned_tasks = []
+    for opened in open_tasks(config):
+        task, examples = opened.task, opened.examples.examples
+        task_levels(task)
+        book = AidBook.open(task, opened.examples, opened.data)
+        design = config.design or default_design(task)
+        planned = plan(examples, book)
+        if not planned:
+            raise DataError(
+                f"{opened.data}: no example of {task.name} has an aid with an inert control: its videos are too short "
+                "or show too little else. Remedy: build it of longer videos, or with shorter clips"
+            )
+        conditions = ids_by_condition(planned, design)
+        lacking = len(examples) - len(planned)
+        planned_tasks.append(PlannedTask(opened, book, design, tuple(planned), conditions, lacking))
+    return planned_tasks
+
+
+def _condition_run(config: DiagnoseConfig, planned: PlannedTask, condition: Condition) -> tuple[RunConfig, OpenedTask]:
+    """The ordinary run of one condition."""
+    folder = config.out / condition_name(condition) / planned.opened.task.name
+    run = config.model_copy(update={"aid": tuple(map(str, condition))})
+    only = frozenset(planned.conditions[condition])
+    return run, replace(planned.opened, folder=folder, only=only, aids=planned.book)
+
+
+def plan_lines(config: DiagnoseConfig, planned_tasks: Sequence[PlannedTask]) -> list[str]:
+    """The plan for people: answers by task and condition, and what they cost where prices are known."""
+    lines, cost = [], 0.0
+    for planned in planned_tasks:
+        name, count = planned.opened.task.name, planned.answers(config.runs)
+        each = ", ".join(f"{condition_name(c)} {len(ids) * config.runs}" for c, ids in planned.conditions.items())
+        lacking = f"; {planned.lacking} examples have no aid" if planned.lacking else ""
+        lines.append(
+            f"{name}: {count} answers about {len(planned.examples)} examples, design {planned.design}{lacking}"
+        )
+        lines.append(f"  {each}")
+        if config.prices is not None:
+            runs = (_condition_run(config, planned, condition) for condition in planned.conditions)
+            cost += sum(estimate(run, [opened]).cost or 0.0 for run, opened in runs)
+    return [*lines, f"at most about {cost:.2f} US dollars"] if config.prices is not None else lines
+
+
+def ask_all(config: DiagnoseConfig, planned_tasks: Sequence[PlannedTask], tell: Callable[[str], None]) -> Session:
+    """Ask every condition what its log does not answer yet; the model is loaded once."""
+    Shard.refuse_several()
+    config.out.mkdir(parents=True, exist_ok=True)
+    if not read_diagnoses([config.out]):
+        write_diagnoses(config.out, [])  # from now on its runs are known as those of a diagnosis
+    model = open_model(config, Shard(), [planned.opened for planned in planned_tasks])
+    total = Session()
+    for planned in planned_tasks:
+        for condition in planned.conditions:
+            run, opened = _condition_run(config, planned, condition)
+            session = run_config(run, [opened], model)
+            tell(f"{planned.opened.task.name}, {condition_name(condition)}: {session.asked} answered")
+            total.add(session)
+    return total
+
+
+def diagnose(config: DiagnoseConfig, *, tell: Callable[[str], None] = lambda line: None) -> list[Diagnosis]:
+    """Ask, score and write `diagnosis.json`.
+
+    Raises:
+        ConfigError, DataError, ModelError, BudgetError: as `run` and `score`.
+    """
+    planned_tasks = plan_tasks(config)
+    for line in plan_lines(config, planned_tasks):
+        tell(line)
+    ask_all(config, planned_tasks, tell)
+    diagnoses = [diagnose_task(config, planned) for planned in planned_tasks]
+    write_diagnoses(config.out, diagnoses)
+    return diagnoses
+
+
+@dataclass(frozen=True, slots=True)
+class _Answers:
+    """The answers of all conditions, by condition, example and repetition; of examples that have all of them."""
+
+    planned: list[PlannedExample]
+    samples: Mapping[Condition, Mapping[str, Sequence[ScoredSample]]]
+    name: str
+    """Of the score of one sample."""
+
+    def scores(self, planned: PlannedExample, condition: Condition) -> list[ScoredSample]:
+        return list(self.samples[condition][planned.example.example_id])
+
+    def score(self, planned: PlannedExample, condition: Condition) -> float:
+        """The mean over repetitions."""
+        return float(np.mean([sample.scores[self.name] for sample in self.scores(planned, condition)]))
+
+
+def diagnose_task(config: DiagnoseConfig, planned: PlannedTask) -> Diagnosis:
+    """The diagnosis of one task from its runs. Writes their results; asks nothing."""
+    task, design = planned.opened.task, planned.design
+    runs = {}
+    for condition in planned.conditions:
+        folder = config.out / condition_name(condition) / task.name
+        runs[condition] = score(folder, data=planned.opened.data, root=config.root)
+    samples: dict[Condition, dict[str, list[ScoredSample]]] = {c: defaultdict(list) for c in runs}
+    for condition, run in runs.items():
+        for sample in run.samples:
+            if sample.record.is_finished and sample.scores:
+                samples[condition][sample.example.example_id].append(sample)
+    complete = [
+        each
+        for each in planned.examples
+        if all(len(samples[c][each.example.example_id]) == config.runs for c in each.conditions(design))
+    ]
+    if not complete:
+        raise DataError(f"{config.out}: no example of {task.name} has all its answers. Remedy: start diagnose again")
+    answers = _Answers(complete, samples, task.sample_score)
+    levels = tuple(level for level in LEVELS if any(level in each.order for each in complete))
+    units = [task.resampling_unit(each.example) for each in complete]
+    figures = (
+        path_figures(_path_scores(answers, levels, units))
+        if design == "paths"
+        else _game_figures(task, answers, levels, units)
+    )
+    every = [tuple(true(each.order)) for each in complete], [tuple(inert(each.order)) for each in complete]
+    plain, told, controls = (
+        np.array([answers.score(each, c) for each, c in zip(complete, conditions, strict=True)])
+        for conditions in ([()] * len(complete), *every)
+    )
+    followed = {level: _followed(task, planned.book, answers, level) for level in levels}
+    uptakes = {level: uptake_figures(units, follows, kept) for level, (follows, kept, _) in followed.items()}
+    estimates = estimates_of(levels, figures, belief_figure(units, plain, told, controls), uptakes)
+    left_out = {"no aid with an inert control": planned.lacking, "no answer": len(planned.examples) - len(complete)}
+    return Diagnosis(
+        benchmark=task.benchmark,
+        task=task.name,
+        model=runs[()].results.model.label,
+        figure=task.primary,
+        by_words=isinstance(task, TextTask),
+        design=design,
+        asked=list(task_levels(task).asked),
+        runs=config.runs,
+        examples=len(complete),
+        videos=len(set(units)),
+        answers=planned.answers(config.runs),
+        left_out={why: count for why, count in left_out.items() if count},
+        unreadable={condition_name(c): bad for c, run in runs.items() if (bad := _unreadable(run.samples))},
+        plain=Measured.of(estimates.plain),
+        remainder=Measured.of(estimates.remainder),
+        text=Measured.of(estimates.text),
+        belief=Measured.of(estimates.belief),
+        believes_any_text=believes_any_text(estimates),
+        levels=levels_of(
+            estimates,
+            {level: _mean(plain_follows) for level, (_, _, plain_follows) in followed.items()},
+            {level: sum(level in each.order for each in complete) for level in levels},
+        ),
+    )
+
+
+def _path_scores(answers: _Answers, levels: tuple[Level, ...], units: Sequence[str]) -> PathScores:
+    position = np.array([[_place(each.order, level) for level in levels] for each in answers.planned])
+    steps = range(len(levels) + 1)
+
+    def along(variant: Callable[[LevelSet], Condition]) -> Floats:
+        return np.array(
+            [[answers.score(each, variant(frozenset(each.order[:step]))) for step in steps] for each in answers.planned]
+        )
+
+    return PathScores(units, levels, position, along(true), along(inert))
+
+
+def _place(order: Sequence[Level], level: Level) -> int:
+    return order.index(level) if level in order else -1
+
+
+def _game_figures(task: Task, answers: _Answers, levels: tuple[Level, ...], units: Sequence[str]) -> dict[str, Floats]:
+    """The figures of the task's own primary figure under every set of levels."""
+    names, repetitions = sorted(set(units)), range(len(answers.scores(answers.planned[0], ())))
+
+    def game(variant: Callable[[LevelSet], Condition]) -> dict[LevelSet, Floats]:
+        scores = {}
+        for told in PlannedExample(answers.planned[0].example, levels, ()).sets("full"):
+            runs = []
+            for repetition in repetitions:
+                samples = [
+                    answers.scores(each, variant(told.intersection(each.order)))[repetition].as_scored
+                    for each in answers.planned
+                ]
+                runs.append(ResampledRun(task.statistics(samples), tuple(units)))
+            scores[told] = figures_of_units(runs, names)[task.primary]
+        return scores
+
+    return game_figures(levels, game(true), game(inert))
+
+
+def _followed(task: Task, book: AidBook, answers: _Answers, level: Level) -> tuple[Floats, Floats, Floats]:
+    """Whether each answer to the false aid is nearer to what follows from it; to the truth; and the plain one to the
+    former.
+
+    NaN stand for examples without a false aid.
+    """
+    rows = []
+    for each in answers.planned:
+        target = book.other_target(each.example, level) if level in each.false else None
+        if target is None:
+            rows.append((math.nan,) * 3)
+            continue
+        parts: list[float] = []
+        for condition in ((Aid(level, "false"),), ()):
+            samples = answers.scores(each, condition)
+            others = [Scored(replace(each.example, target=target), sample.prediction) for sample in samples]
+            nearer = task.statistics(others).scores()[answers.name] - [s.scores[answers.name] for s in samples]
+            parts += [float(np.mean(nearer > 0)), float(np.mean(nearer < 0))]
+        rows.append((parts[0], parts[1], parts[2]))
+    follows, kept, plain = np.array(rows).T
+    return follows, kept, plain
+
+
+def _mean(values: Floats) -> float:
+    return float(np.nanmean(values)) if not np.isnan(values).all() else math.nan
+
+
+def _unreadable(samples: Sequence[ScoredSample]) -> dict[str, int]:
+    return dict(Counter(str(s.record.status) for s in samples if s.prediction is None and s.record.status != Status.OK))

@@ -1,0 +1,184 @@
+"""Scripted noisy responders with planted faults, and what the estimators of a diagnosis should say of them.
+
+A responder reads the true graph through a noisy channel: at each level it errs with a known rate, which varies by
+video. It uses an aid in a fraction `uptake` of the examples; a tired one errs more with each text before the question;
+a credulous one takes inert text for facts of the question. The truth is the Monte Carlo of the same generator.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import combinations
+
+import numpy as np
+
+from barista_bench.diagnosis.estimates import (
+    Estimates,
+    PathScores,
+    UnitMeans,
+    belief_figure,
+    estimates_of,
+    game_figures,
+    path_figures,
+    shapley,
+    uptake_figures,
+)
+
+LEVELS = ("objects", "states", "relations")
+SETS = tuple(frozenset(told) for size in range(4) for told in combinations(LEVELS, size))
+
+
+@dataclass(frozen=True)
+class Responder:
+    """Rates from 0 to 1.
+
+    Args:
+        faults: by level, and of `reasoning`, which no aid mends.
+        uptake: examples in which it uses an aid, right or false.
+        tired: how often each text before the question makes an answer wrong.
+        credulous: examples in which it takes inert text for facts of the question.
+        both: a fault that is mended only where the first two levels are told.
+        shared: the fraction of examples in which one fault strikes all levels at once.
+        noise: the fraction of faults that are drawn again for every answer.
+        flips: answers that are wrong, or right, whatever the rest.
+    """
+
+    faults: Mapping[str, float] = field(default_factory=dict)
+    uptake: float = 1.0
+    tired: float = 0.0
+    credulous: float = 0.0
+    both: float = 0.0
+    shared: float = 0.0
+    noise: float = 0.1
+    flips: float = 0.0
+
+
+SETTINGS = {
+    "nothing planted": Responder({"reasoning": 0.2}),
+    "objects .30": Responder({"objects": 0.3, "reasoning": 0.12}),
+    "states .20": Responder({"states": 0.2, "reasoning": 0.12}),
+    "mixture": Responder({"objects": 0.3, "states": 0.15, "relations": 0.1, "reasoning": 0.12}),
+    "mixture, uptake .3": Responder({"objects": 0.3, "states": 0.15, "reasoning": 0.12}, uptake=0.3),
+    "mixture, uptake .6": Responder({"objects": 0.3, "states": 0.15, "reasoning": 0.12}, uptake=0.6),
+    "shared .15": Responder({"objects": 0.2, "reasoning": 0.12}, shared=0.15),
+    "interaction .20": Responder({"objects": 0.1, "reasoning": 0.12}, both=0.2),
+    "flips .10": Responder({"objects": 0.3, "reasoning": 0.12}, flips=0.1),
+    "tired": Responder({"reasoning": 0.12}, tired=0.1),
+    "tired, objects .30": Responder({"objects": 0.3, "reasoning": 0.12}, tired=0.1),
+    "credulous": Responder({"reasoning": 0.12}, credulous=0.5),
+    "credulous, objects .30": Responder({"objects": 0.3, "reasoning": 0.12}, credulous=0.5),
+}
+
+
+@dataclass(frozen=True)
+class Study:
+    """Scores (E,) of every set of levels, true and inert; whether the false aid of each level is followed."""
+
+    units: tuple[str, ...]
+    true: Mapping[frozenset, np.ndarray]
+    inert: Mapping[frozenset, np.ndarray]
+    followed: Mapping[str, np.ndarray]
+    kept: Mapping[str, np.ndarray]
+
+
+def study(responder: Responder, rng: np.random.Generator, videos: int, per_video: int) -> Study:
+    """The answers of one responder to all conditions."""
+    count = videos * per_video
+    spread = rng.normal(0, 0.5, videos).repeat(per_video)
+
+    def drawn(rate: float) -> np.ndarray:
+        if rate <= 0:
+            return np.zeros(count, bool)
+        odds = np.log(rate / (1 - rate)) + spread
+        return rng.random(count) < 1 / (1 + np.exp(-odds))
+
+    names = (*LEVELS, "reasoning", "both", "shared")
+    rates = {**dict.fromkeys(names, 0.0), **responder.faults, "both": responder.both, "shared": responder.shared}
+    latent = {name: drawn(rates[name]) for name in names}
+    uses = {level: rng.random(count) < responder.uptake for level in LEVELS}
+    believes = rng.random(count) < responder.credulous
+
+    def answer(told: frozenset, variant: str) -> np.ndarray:
+        faults = {}
+        for name in names:
+            fresh = rng.random(count) < responder.noise
+            faults[name] = np.where(fresh, drawn(rates[name]) if rates[name] else False, latent[name])
+        mended = {
+            level: (uses[level] if level in told and variant == "true" else np.zeros(count, bool)) for level in LEVELS
+        }
+        wrong = faults["reasoning"] | (faults["both"] & ~(mended[LEVELS[0]] & mended[LEVELS[1]]))
+        for level in LEVELS:
+            wrong |= (faults[level] | faults["shared"]) & ~mended[level]
+        wrong |= rng.random(count) < 1 - (1 - responder.tired) ** len(told)
+        if variant == "inert" and told:
+            wrong |= believes
+        flipped = rng.random(count) < responder.flips
+        return np.where(flipped, rng.random(count) < 0.5, ~wrong).astype(float)
+
+    def to_false(level: str) -> tuple[np.ndarray, np.ndarray]:
+        others = latent["reasoning"] | latent["shared"] | latent["both"]
+        for other in LEVELS:
+            others |= latent[other] if other != level else False
+        tired = rng.random(count) < responder.tired
+        follows, sound = uses[level] | believes, ~others & ~tired
+        return (follows & sound).astype(float), (~follows & sound & ~latent[level]).astype(float)
+
+    units = tuple(f"v{video:04}" for video in range(videos) for _ in range(per_video))
+    true = {told: answer(told, "true") for told in SETS}
+    inert = {told: answer(told, "inert") if told else true[told] for told in SETS}
+    false = {level: to_false(level) for level in LEVELS}
+    return Study(units, true, inert, *({level: pair[at] for level, pair in false.items()} for at in (0, 1)))
+
+
+def truth(responder: Responder, examples: int = 400_000) -> dict[str, float]:
+    """The estimands, by Monte Carlo."""
+    made = study(responder, np.random.default_rng(999_999), examples // 10, 10)
+    true, inert = ({told: scores.mean() for told, scores in game.items()} for game in (made.true, made.inert))
+    values = {"plain": true[SETS[0]], "remainder": 1 - true[SETS[-1]], "text": inert[SETS[-1]] - inert[SETS[0]]}
+    for level in LEVELS:
+        gain, control = (float(np.squeeze(shapley(level, LEVELS, game.__getitem__))) for game in (true, inert))
+        values |= {
+            f"gain {level}": gain,
+            f"share {level}": gain - control,
+            f"uptake {level}": made.followed[level].mean(),
+        }
+    return values
+
+
+def estimated(made: Study, design: str, rng: np.random.Generator) -> Estimates:
+    """The estimates of a study by one design: `paths` looks at one order of the levels an example."""
+    if design == "paths":
+        orders = np.array(list(_balanced_orders(made.units, rng)))
+        position = np.argsort(orders, axis=1)
+
+        def along(game: Mapping[frozenset, np.ndarray]) -> np.ndarray:
+            table = np.stack([game[told] for told in SETS], axis=1)
+            code = np.array([SETS.index(frozenset(LEVELS[i] for i in range(3) if bits >> i & 1)) for bits in range(8)])
+            bits = np.cumsum(np.pad(1 << orders, ((0, 0), (1, 0))), axis=1)
+            return np.take_along_axis(table, code[bits], axis=1)
+
+        figures = path_figures(PathScores(made.units, LEVELS, position, along(made.true), along(made.inert)))
+    else:
+        means = UnitMeans(made.units)
+        games = ({told: means.mean(scores) for told, scores in game.items()} for game in (made.true, made.inert))
+        figures = game_figures(LEVELS, *games)
+    everything = SETS[-1]
+    belief = belief_figure(made.units, made.true[SETS[0]], made.true[everything], made.inert[everything])
+    uptakes = {level: uptake_figures(made.units, made.followed[level], made.kept[level]) for level in LEVELS}
+    return estimates_of(LEVELS, figures, belief, uptakes)
+
+
+def _balanced_orders(units: tuple[str, ...], rng: np.random.Generator) -> Iterator[np.ndarray]:
+    """One of the six orders for each example, dealt out in turn within a video."""
+    orders = np.array([[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]])
+    for video in dict.fromkeys(units):
+        own = rng.permutation(6)
+        for at in range(units.count(video)):
+            yield orders[own[at % 6]]
+
+
+def as_values(estimates: Estimates) -> dict[str, object]:
+    """The estimates by the names of `truth`."""
+    values = {name: getattr(estimates, name) for name in ("plain", "remainder", "text")}
+    for level, each in estimates.levels.items():
+        values |= {f"gain {level}": each.gain, f"share {level}": each.share, f"uptake {level}": each.uptake}
+    return values

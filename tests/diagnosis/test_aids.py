@@ -1,0 +1,84 @@
+"""Aids: true facts that a question depends on, and their controls."""
+
+from pathlib import Path
+
+import pytest
+
+from barista_bench.aids.graph_rows import read_graph_rows
+from barista_bench.aids.levels import TASK_LEVELS, Aid, check_aids, needed_levels, parse_aids
+from barista_bench.aids.texts import TOLERANCE, texts_hash
+from barista_bench.benchmarks import get_task
+from barista_bench.core.boxes import DEFAULT_BOX_FORMAT, BoxFormat
+from barista_bench.errors import ConfigError, DataError
+from tests.diagnosis.conftest import Aids
+
+TASKS = [name for _, name in TASK_LEVELS]
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_an_inert_aid_has_as_many_lines_and_about_as_many_words(name: str, aids_of: Aids) -> None:
+    _, examples, book = aids_of(name)
+    compared = 0
+    for example in examples:
+        for level in book.levels(example):
+            texts = [book.text(example, [Aid(level, kind)], DEFAULT_BOX_FORMAT) or "" for kind in ("true", "inert")]
+            true, inert = (text.split() for text in texts)
+            assert texts[0].count("\n") == texts[1].count("\n"), example.example_id
+            assert abs(len(true) - len(inert)) <= TOLERANCE * len(true), example.example_id
+            compared += 1
+    assert compared
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_an_inert_aid_repeats_no_line_of_the_true_one(name: str, aids_of: Aids) -> None:
+    _, examples, book = aids_of(name)
+    for example in examples:
+        for level in book.levels(example):
+            assert not set(book.needed(example, level)) & set(book.inert(example, level)), example.example_id
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_another_answer_follows_from_a_false_aid(name: str, aids_of: Aids) -> None:
+    task, examples, book = aids_of(name)
+    targets = [
+        (example, target)
+        for example in examples
+        for level in needed_levels(task, example)
+        if (target := book.other_target(example, level)) is not None
+    ]
+    assert targets
+    for example, target in targets:
+        assert target != example.target, example.example_id
+        task.target_type.read(target)
+
+
+def test_boxes_are_written_in_the_models_format(aids_of: Aids) -> None:
+    _, (example, *_), book = aids_of("relations")
+    text = book.text(example, [Aid("objects")], BoxFormat("yxyx", 100)) or ""
+    assert "[y_min, x_min, y_max, x_max], integers from 0 to 100" in text
+    assert "mark 1: " in text
+
+
+def test_the_same_question_has_the_same_aids(aids_of: Aids) -> None:
+    (_, examples, first), (_, _, second) = aids_of("temporal_vqa"), aids_of("temporal_vqa")
+    aids = parse_aids(["objects:inert", "relations:inert", "states:false"])
+    both = [book.texts(examples, aids, DEFAULT_BOX_FORMAT) for book in (first, second)]
+    assert texts_hash(both[0]) == texts_hash(both[1])
+
+
+def test_a_task_admits_no_aid_of_the_level_that_it_asks() -> None:
+    for (benchmark, name), levels in TASK_LEVELS.items():
+        assert not set(levels.asked) & set(levels.aids), (benchmark, name)
+    with pytest.raises(ConfigError, match="relations asks about that level"):
+        check_aids(get_task("barista", "relations"), parse_aids(["relations"]))
+
+
+@pytest.mark.parametrize("text", ["boxes", "objects:wrong", "objects,objects:inert"])
+def test_an_unknown_or_repeated_aid_is_refused(text: str) -> None:
+    with pytest.raises(ConfigError, match="Remedy: name"):
+        parse_aids([text])
+
+
+def test_a_dataset_without_its_graph_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="has no table graph_frames"):
+        read_graph_rows(tmp_path, ["v1"])

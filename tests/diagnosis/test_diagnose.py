@@ -1,0 +1,135 @@
+"""`diagnose` over ordinary runs: planned, killed, resumed, scored and worded."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from barista_bench.api import run_folders
+from barista_bench.benchmarks import get_task
+from barista_bench.cli.commands import app
+from barista_bench.core.boxes import DEFAULT_BOX_FORMAT
+from barista_bench.data.dataset import open_examples
+from barista_bench.diagnosis.conditions import default_design, ids_by_condition, plan
+from barista_bench.diagnosis.records import causes, read_diagnoses, sentences
+from barista_bench.diagnosis.running import DiagnoseConfig, diagnose
+from barista_bench.errors import ConfigError, DataError
+from barista_bench.hub.checks import check_model
+from barista_bench.models import Completion, GenerationConfig, ModelIdentity, Request
+from barista_bench.runs.ask import runner
+from barista_bench.runs.score.scoring import score
+from tests.diagnosis.conftest import Aids
+from tests.diagnosis.reasoners import reason
+
+LIMIT = 12
+
+
+class Reader:
+    """Sees relations perfectly and objects not at all: without the text of an aid it says nothing."""
+
+    def __init__(self, data: Path, stop_after: int | None = None) -> None:
+        self.identity, self.box_format, self.batch_size = ModelIdentity("reader"), DEFAULT_BOX_FORMAT, 4
+        self._task = get_task("barista", "relations")
+        self._examples = {e.example_id: e for e in open_examples(data, "barista", "relations").examples}
+        self.asked, self._stop_after = 0, stop_after
+
+    def generate(self, requests: Sequence[Request], config: GenerationConfig) -> list[list[Completion]]:
+        self.asked += len(requests)
+        if self._stop_after is not None and self.asked > self._stop_after:
+            raise KeyboardInterrupt
+        return [[Completion(self._answer(request))] for request in requests]
+
+    def _answer(self, request: Request) -> str:
+        text = request.prompt.as_text()
+        example = self._examples[request.request_id]
+        return reason(self._task, example, text, self.box_format) if "Facts of this video" in text else "[]"
+
+
+@pytest.fixture
+def config(kitchen_data: Path, tmp_path: Path) -> DiagnoseConfig:
+    settings = {"task": ("relations",), "model": "reader", "limit": LIMIT, "workers": 1}
+    return DiagnoseConfig(data=str(kitchen_data), out=tmp_path / "diagnosis", **settings)
+
+
+def test_a_reader_that_lacks_only_objects_is_said_to_lack_them(
+    config: DiagnoseConfig, kitchen_data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "load_model", lambda *_: Reader(kitchen_data))
+    lines: list[str] = []
+    (found,) = diagnose(config, tell=lines.append)
+    assert lines[0].startswith(f"relations: {4 * LIMIT} answers about {LIMIT} examples")
+    told = found.levels["objects"]
+    assert (found.plain.value, told.gain.value, told.uptake.value, found.remainder.value) == (0, 1, 1, 0)
+    assert told.inert.value is not None
+    assert told.inert.value < 0.1
+    assert read_diagnoses([config.out]) == [found]
+    assert any(sentence.startswith("Given object boxes, 1.00 ") for sentence in sentences(found, causes([found])))
+
+
+def test_a_diagnosis_that_was_killed_goes_on_and_says_the_same(
+    config: DiagnoseConfig, kitchen_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "load_model", lambda *_: Reader(kitchen_data))
+    whole = diagnose(config.model_copy(update={"out": tmp_path / "whole"}))
+    for stop_after in (5, 17):
+        monkeypatch.setattr(runner, "load_model", lambda *_, after=stop_after: Reader(kitchen_data, after))
+        with pytest.raises(KeyboardInterrupt):
+            diagnose(config)
+    last = Reader(kitchen_data)
+    monkeypatch.setattr(runner, "load_model", lambda *_: last)
+    assert diagnose(config) == whole
+    assert 0 < last.asked < 4 * LIMIT, "what was answered is not asked again"
+    assert diagnose(config) == whole
+    assert last.asked < 4 * LIMIT, "a finished diagnosis asks nothing"
+
+
+def test_an_aided_run_is_told_its_aid_and_goes_on_no_leaderboard(kitchen_data: Path, tmp_path: Path) -> None:
+    settings = {"task": "relations", "model": "oracle", "runs": 1, "limit": 4}
+    runner.run(kitchen_data, tmp_path, aid="objects", **settings)
+    results = score(tmp_path / "relations").results
+    assert results.model.name == "aided:oracle"
+    identity = json.loads((tmp_path / "relations/run.json").read_text())["identity"]
+    assert identity["model"]["settings"]["aid"] == "objects"
+    with pytest.raises(DataError, match="or is told more: a diagnosis"):
+        check_model(results, "results.json")
+    with pytest.raises(ConfigError, match="use another --out"):
+        runner.run(kitchen_data, tmp_path, aid="objects:inert", **settings)
+
+
+def test_paths_ask_each_example_in_one_order_even_within_a_video(aids_of: Aids) -> None:
+    task, examples, book = aids_of("temporal_vqa")
+    planned = plan(examples, book)
+    asked = sum(map(len, ids_by_condition(planned, "paths").values()))
+    assert asked == sum(2 * len(each.order) + 1 + len(each.false) for each in planned)
+    counts: dict[tuple[str, frozenset[str]], dict[tuple[str, ...], int]] = {}
+    for each in planned:
+        orders = counts.setdefault((each.example.video_id, frozenset(each.order)), {})
+        orders[each.order] = orders.get(each.order, 0) + 1
+    for (_, levels), orders in counts.items():
+        if len(levels) == 2 and sum(orders.values()) > 1:
+            assert max(orders.values()) - min(orders.values()) <= 1
+    assert default_design(task) == "paths"
+    assert default_design(get_task("barista", "relations")) == "full"
+
+
+def test_a_report_says_why_a_model_fails_and_ranks_no_aided_run(
+    config: DiagnoseConfig, kitchen_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "load_model", lambda *_: Reader(kitchen_data))
+    diagnose(config)
+    assert [run.parent.name for run in run_folders(tmp_path)] == ["none"]
+    result = CliRunner().invoke(app, ["report", str(tmp_path), "--out", str(tmp_path / "page"), "--no-compare"])
+    assert result.exit_code == 0, result.output
+    page = (tmp_path / "page/report.html").read_text()
+    assert "Given object boxes, 1.00" in page
+    assert "aided:" not in page
+
+
+def test_a_dry_run_prints_the_plan_and_asks_nothing(kitchen_data: Path, tmp_path: Path) -> None:
+    flags = ["--task", "relations", "--model", "oracle", "--limit", str(LIMIT), "--out", str(tmp_path / "out")]
+    result = CliRunner().invoke(app, ["diagnose", str(kitchen_data), *flags, "--dry-run"])
+    assert result.exit_code == 0, result.output
+    assert f"{4 * LIMIT} answers" in result.output
+    assert not (tmp_path / "out").exists()

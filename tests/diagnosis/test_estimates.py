@@ -1,0 +1,49 @@
+"""Estimates recover planted faults, and name no others."""
+
+import numpy as np
+import pytest
+
+from barista_bench.diagnosis.estimates import ALPHA, believes_any_text, cause_p
+from barista_bench.stats.comparison import holm
+from tests.diagnosis.responders import LEVELS, SETTINGS, as_values, estimated, study, truth
+
+STUDIES = 60
+
+
+@pytest.mark.parametrize("design", ["paths", "full"])
+@pytest.mark.parametrize("setting", ["mixture", "mixture, uptake .6"])
+def test_intervals_cover_the_planted_shares(setting: str, design: str) -> None:
+    wanted, responder = truth(SETTINGS[setting], 100_000), SETTINGS[setting]
+    covered = dict.fromkeys(wanted, 0)
+    for seed in range(STUDIES):
+        rng = np.random.default_rng(seed)
+        for name, estimate in as_values(estimated(study(responder, rng, 30, 6), design, rng)).items():
+            covered[name] += estimate.low <= wanted[name] <= estimate.high
+    assert min(covered.values()) >= 0.85 * STUDIES, covered
+
+
+def test_a_single_fault_is_named_and_no_other() -> None:
+    named = []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        estimates = estimated(study(SETTINGS["objects .30"], rng, 60, 6), "paths", rng)
+        adjusted = holm([cause_p(estimates.levels[level]) for level in LEVELS])
+        named.append({level for level, p in zip(LEVELS, adjusted, strict=True) if p < ALPHA})
+    assert sum(each == {"objects"} for each in named) >= 18
+
+
+@pytest.mark.parametrize(("setting", "is_credulous"), [("tired", False), ("credulous", True)])
+def test_a_responder_that_any_text_affects_is_said_to_be_so_and_has_no_cause(setting: str, is_credulous: bool) -> None:
+    rng = np.random.default_rng(5)
+    estimates = estimated(study(SETTINGS[setting], rng, 60, 6), "paths", rng)
+    assert estimates.text.high < 0
+    assert believes_any_text(estimates) == is_credulous
+    assert min(holm([cause_p(each) for each in estimates.levels.values()])) >= ALPHA
+
+
+@pytest.mark.parametrize("design", ["paths", "full"])
+def test_gains_add_up_to_what_all_aids_gain(design: str) -> None:
+    rng = np.random.default_rng(3)
+    estimates = estimated(study(SETTINGS["mixture"], rng, 20, 6), design, rng)
+    total = sum(each.gain.value for each in estimates.levels.values())
+    assert total == pytest.approx(1 - estimates.remainder.value - estimates.plain.value)

@@ -49,14 +49,14 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _MAX_ROWS = 40
-"""Rows of what is shown of an evaluation at the most."""
+"""Maximum number of rows in the display of an evaluation."""
 RUNS = Path("runs")
 """Where `evaluate` puts its run folders by default."""
 
 
 @dataclass(frozen=True, repr=False)
 class Evaluation:
-    """Scored runs as pandas frames and pictures; `runs` holds them as they are, for `barista_bench.stats`.
+    """Scored runs as pandas frames and figures; `runs` holds the original objects for `barista_bench.stats`.
 
     `unscored` says of every task that could not be scored why, `faults` of every sample on which a task's code raised.
     """
@@ -86,24 +86,27 @@ class Evaluation:
 
     @property
     def faults(self) -> tuple[str, ...]:
-        """Errors that the code of tasks raised: one line a sample that is `task_error` for it, and in no figure."""
+        """Return the errors that the code of tasks raised: one line per sample with status `task_error`, which counts
+        in no score.
+        """
         samples = (sample.record for run in self.runs for sample in run.samples)
         return tuple(str(record.error) for record in samples if record.status is Status.TASK_ERROR)
 
     def to_frame(self) -> pd.DataFrame:
-        """Figures, as `figures`."""
+        """Return `figures`."""
         return self.figures
 
     @cached_property
     def figures(self) -> pd.DataFrame:
-        """A row a model, task and figure, with interval and coverage: see `stats.tables.figure_table`."""
+        """Return one row per model, task and score, with interval and coverage: see `stats.tables.figure_table`."""
         return figure_table(self.runs)
 
     @cached_property
     def samples(self) -> pd.DataFrame:
-        """A row a sample: example, video, first frame, run, status, the answer as it stands, a column a score.
+        """Return one row per sample: example, video, first frame, run, status, the original answer, one column per
+        score.
 
-        Scores are missing where infrastructure failed, unless the task counts that as an unread answer.
+        Scores are missing after infrastructure errors, unless the task counts these as unread answers.
         """
         return pd.DataFrame(
             {
@@ -122,34 +125,34 @@ class Evaluation:
 
     @cached_property
     def breakdowns(self) -> pd.DataFrame:
-        """The primary figure by every key of `stats.breakdowns.breakdown_keys`, without intervals."""
+        """Return the primary metric by every key of `stats.breakdowns.breakdown_keys`, without intervals."""
         return self.breakdown(intervals=False)
 
     def breakdown(self, keys: Iterable[str] | None = None, *, intervals: bool = True) -> pd.DataFrame:
-        """The primary figure by these keys; runs without a key have no rows.
+        """Return the primary metric by these keys; runs without a key have no rows.
 
         Args:
-            keys: of `stats.breakdowns.breakdown_keys`; None for all.
-            intervals: whether to give them, which takes longer.
+            keys: some of `stats.breakdowns.breakdown_keys`; None for all.
+            intervals: whether to compute them, which takes longer.
         """
         return breakdown_table(self.runs, keys, intervals=intervals)
 
     def plot(self, figure: str | None = None, *, out: str | Path | None = None) -> Figure:
-        """A figure of `report --figures`, by the name of its file. Needs the extra `viz`.
+        """Return a figure of `report --figures`, by the name of its file. Needs the extra `viz`.
 
         Args:
-            figure: one of `plots`; by default the first: the primary figures with their 95% intervals, a panel a task.
+            figure: one of `plots`; by default the first: the primary metrics with 95% intervals, one panel per task.
             out: folder in which `<figure>.svg` and `.pdf`, and its numbers as `.csv` and `.tex`, are written too.
 
         Raises:
-            ConfigError: there is no such figure of these runs; names those that there are.
+            ConfigError: these runs have no such figure; names the available ones.
             ModelError: Matplotlib is not installed.
         """
         from barista_bench.plots import draw, write_figure
 
         name = next(iter(self.plots)) if figure is None else figure
         if name not in self.plots:
-            raise ConfigError(f"no figure {name!r} of these runs. Remedy: name one of {', '.join(self.plots)}")
+            raise ConfigError(f"these runs have no figure {name!r}. Remedy: name one of {', '.join(self.plots)}")
         if out is not None:
             Path(out).mkdir(parents=True, exist_ok=True)
             write_figure(self.plots[name], Path(out), name)
@@ -157,7 +160,7 @@ class Evaluation:
 
     @cached_property
     def plots(self) -> Mapping[str, Table]:
-        """What `plot` can draw of these runs: the numbers of each figure, by its name."""
+        """Return the figures that `plot` can draw for these runs: their numbers by name."""
         from barista_bench.reporting.figures import figures_of
 
         return figures_of(self.runs)
@@ -166,21 +169,21 @@ class Evaluation:
 def evaluate(
     data: str | Path, model: str = "oracle", *, out: str | Path | None = None, **settings: object
 ) -> Evaluation:
-    """Run a model and score its answers. What a run folder holds already is not asked again.
+    """Run a model and score its answers. Samples already answered in a run folder are not asked again.
 
-    A sample on which the code of a task raises costs no other: it is logged as an error and stands in `faults`; a task
-    that cannot be scored stands in `unscored`.
+    A sample on which a task's code raises affects no other: it is logged as an error and listed in `faults`; a task
+    that cannot be scored is listed in `unscored`.
 
     Args:
-        data: folder made by `build`, name in the `datasets` cache, Hub dataset id, or frozen JSONL file.
-        model: as `barista-bench run --model` takes it.
-        out: folder of the run folders, one a task and called as it; None for `runs/<model>`.
+        data: folder written by `build`, name in the `datasets` cache, Hub dataset id, or frozen JSONL file.
+        model: a value of `barista-bench run --model`.
+        out: folder of the run folders, each named after its task; None for `runs/<model>`.
         settings: fields of `runs.ask.config.RunConfig`, e.g. `task="relations"`, `runs=3`, `limit=100`.
 
     Raises:
         ConfigError: a setting cannot be used, a run folder belongs to another run, or this is one of several processes.
         DataError, ModelError: the data or the model cannot be used, or no task could be scored.
-        BudgetError: what is left does not fit `max_cost` or `max_tokens_total`; what was answered is logged.
+        BudgetError: the remaining requests do not fit `max_cost` or `max_tokens_total`; all answers so far are logged.
     """
     Shard.refuse_several()
     parent = RUNS / (re.sub(r"[^\w.-]+", "_", model).strip(".") or "_") if out is None else Path(out)
@@ -196,10 +199,10 @@ def evaluate(
 
 
 def load_metric(name: str) -> EvaluationModule:
-    """The `evaluate` metric of that name: ours (`tuple_f1`, `mean_ap`, ...), or one that a package adds.
+    """Return the `evaluate` metric of that name: ours (`tuple_f1`, `mean_ap`, ...), or a plug-in's.
 
     Raises:
-        ConfigError: there is none (`core/plugins.py`).
+        ConfigError: there is no such metric (`core/plugins.py`).
     """
     import evaluate as metrics
 
@@ -210,19 +213,19 @@ def load_metric(name: str) -> EvaluationModule:
 def load_results(
     folders: str | Path | Sequence[str | Path], *, data: Place = None, root: Place = None, options: TaskOptions = None
 ) -> Evaluation:
-    """The figures of run folders as frames, made anew from their logs. Writes nothing, and asks no model.
+    """Return the scores of run folders as frames, computed again from their logs. Writes nothing, and asks no model.
 
     Args:
         folders: run folders, or folders of them at any depth.
-        data: where the dataset lies now, if it has moved.
-        root: where the videos of a linked set lie now, if they have moved.
-        options: of the tasks, each getting those that it has; None for those of the figures that lie in the folder, or
-            where several lie there, for the run's own.
+        data: current location of the dataset, if it has moved.
+        root: current location of the videos of a linked set, if they have moved.
+        options: task options, each task taking those that it has; None for the options of the scores saved in the
+            folder, or of the run if several sets of scores are saved.
 
     Raises:
         ConfigError: an option belongs to the run, or no task has it.
-        DataError: there is no run, or one cannot be scored.
-        TaskError: the tasks of all runs raise when they are scored. Of some, it stands in `unscored`.
+        DataError: there is no run, or a run cannot be scored.
+        TaskError: the tasks of all runs raise when they are scored. If only some raise, `unscored` lists the error.
     """
     paths = run_folders(folders)
     runs, unscored = [], dict[str, TaskError]()
@@ -240,15 +243,15 @@ def load_results(
 def compare(
     runs: Sequence[str | Path | ScoredRun | Evaluation], *, permutations: int = PERMUTATIONS, level: float = LEVEL
 ) -> pd.DataFrame:
-    """Every pair of models task by task: a row a pair, columns as in `stats.Comparison`.
+    """Compare every pair of models task by task: one row per pair, columns as in `stats.Comparison`.
 
     Args:
         runs: run folders (or folders of them), scored runs or evaluations.
-        permutations: of the test, at the most.
-        level: of the intervals.
+        permutations: maximum number of permutations of the test.
+        level: confidence level of the intervals.
 
     Raises:
-        DataError: no two runs are of one task, or two of one task are not about the same examples.
+        DataError: no two runs are of one task, or two runs of one task have different examples.
     """
     scored: list[ScoredRun] = []
     for item in runs:
@@ -265,10 +268,10 @@ def is_aided_condition(run: Path) -> bool:
 
 
 def run_folders(folders: str | Path | Sequence[str | Path]) -> list[Path]:
-    """The run folders among these and under them, each once, in order. Of a diagnosis, its plain run.
+    """Return the run folders among these and below them, each once, in order. Of a diagnosis, its plain run.
 
     Raises:
-        DataError: one of them holds no run.
+        DataError: a folder holds no run.
     """
     runs: dict[Path, None] = {}
     for folder in [folders] if isinstance(folders, str | Path) else folders:

@@ -1,11 +1,11 @@
-"""Work spread over processes of this machine, or over the nodes of a Ray cluster.
+"""Distribute work over processes of this machine, or over the nodes of a Ray cluster.
 
-On a cluster each job is a task: what it gives comes home as a stream, the driver alone writes. Processes of this
-machine leave none behind when it is interrupted.
+On a cluster each job is a task: its results return as a stream, and only the driver writes. An interruption leaves no
+process running on this machine.
 
-Nodes share no file system. A release, videos and checkpoints lie on each of them at the paths that they have on the
-driver's machine; jobs and results travel, decoded frames never do. Ray runs the tasks of a lost node elsewhere, from
-their start, and hands on what had not come: so what a job gives must be the same each time, in number and order.
+Nodes share no file system. A release, videos and checkpoints must be on each node at the same paths as on the driver's
+machine; jobs and results are sent, decoded frames never are. Ray restarts the tasks of a lost node elsewhere and
+continues with the results that had not arrived, so a job must give the same results each time, in number and order.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class ClusterNode:
 
     @property
     def placement(self) -> object:
-        """The scheduling strategy of what runs here or nowhere."""
+        """Return the scheduling strategy of work that may run only here."""
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
         return NodeAffinitySchedulingStrategy(self.id, soft=False)
@@ -58,15 +58,15 @@ class RayCluster:
     """A connection to a running cluster, which lasts as long as this process. It starts no cluster.
 
     Args:
-        address: `auto` for the one that this machine is a node of, or `HOST:PORT` of its head.
+        address: `auto` for the cluster that this machine is a node of, or `HOST:PORT` of the head.
         needs: files and folders that each node must have, at the same path, with files of the same names and sizes.
 
     Attributes:
-        nodes: those with a CPU to work with, in an order that is the same each time they are asked.
+        nodes: nodes with a CPU, always in the same order.
 
     Raises:
         ModelError: Ray is not installed.
-        ClusterError: no cluster is there, or a node lacks something; names the node and what it lacks.
+        ClusterError: there is no cluster, or a node lacks something; names both.
     """
 
     def __init__(self, address: str, needs: Iterable[str | Path] = ()) -> None:
@@ -75,7 +75,7 @@ class RayCluster:
 
         if not ray.is_initialized():
             try:
-                if address != "auto":  # where nothing answers, Ray itself takes minutes to say so
+                if address != "auto":  # if there is no answer, Ray itself takes minutes to report it
                     host, _, port = address.rpartition(":")
                     socket.create_connection((host, int(port)), timeout=10).close()
                 ray.init(address=address, logging_level="WARNING")
@@ -95,7 +95,7 @@ class RayCluster:
             raise ClusterError(f"the Ray cluster at {address} has no node with a CPU. Remedy: join one")
 
     def _usable_nodes(self, nodes: Sequence[ClusterNode], needs: Iterable[Path]) -> Iterator[ClusterNode]:
-        """The nodes that are there. Raises ClusterError where one lacks something."""
+        """Yield the nodes that are available. Raises ClusterError if one lacks something."""
         import ray
         from ray.exceptions import RayError, RayTaskError
 
@@ -108,24 +108,24 @@ class RayCluster:
                 lack = ray.get(reference)
             except RayTaskError as error:
                 lack = f"cannot be used: {reason(error).rstrip('.')}"
-            except RayError:  # the cluster still lists it for a while
-                log.warning("node %s was lost: the others go on", node.name)
+            except RayError:  # the cluster still lists a lost node for a while
+                log.warning("node %s was lost: the others continue", node.name)
                 continue
             if lack:
                 raise ClusterError(
-                    f"node {node.name} {lack}. Remedy: give it what this machine has, or take it out of the cluster"
+                    f"node {node.name} {lack}. Remedy: copy it from this machine, or remove the node from the cluster"
                 )
             yield node
 
     def stream(self, work: Callable[[JobT], Iterable[T]], jobs: Iterable[JobT], *, gpus: int = 0) -> Iterator[T]:
-        """The items that `work` gives for each job, in the order of `jobs`.
+        """Yield the items that `work` returns for each job, in the order of `jobs`.
 
         Args:
-            work: the same items each time, in number and order.
-            gpus: those that each job takes.
+            work: must return the same items each time, in number and order.
+            gpus: number of GPUs per job.
 
         Raises:
-            ClusterError: nodes were lost with a job again and again. What `work` raises is raised here, too.
+            ClusterError: nodes were lost repeatedly with a job. Errors of `work` are raised here too.
         """
         import ray
         from ray.exceptions import RayError, RayTaskError
@@ -148,21 +148,21 @@ class RayCluster:
             raise error.cause from error
         except RayError as error:
             problem = f"nodes of the cluster were lost ({reason(error).rstrip('.')})"
-            raise ClusterError(f"{problem}. Remedy: see to them, and start the command again") from error
+            raise ClusterError(f"{problem}. Remedy: fix them, and run the command again") from error
         finally:
             for items in streams:
                 ray.cancel(items)
 
     def map(self, work: Callable[[JobT], T], jobs: Iterable[JobT]) -> Iterator[T]:
-        """The result of `work` for each job, in the order of `jobs`; raises as `stream`."""
+        """Yield the result of `work` for each job, in the order of `jobs`; raises as `stream`."""
         return self.stream(partial(_one_item, work), jobs)
 
 
 def cluster_of(address: str | None, num_proc: int, needs: Iterable[str | Path]) -> RayCluster | None:
-    """The cluster that jobs go to instead of `num_proc` processes of this machine; None where no address is given.
+    """Return the cluster that replaces `num_proc` processes of this machine; None without an address.
 
     Raises:
-        ConfigError: both are asked for.
+        ConfigError: both are given.
         ClusterError, ModelError: as `RayCluster`.
     """
     if address is None:
@@ -173,13 +173,15 @@ def cluster_of(address: str | None, num_proc: int, needs: Iterable[str | Path]) 
 
 
 def reason(error: Exception) -> str:
-    """The cause of an error of Ray, in one line: the error on the node, or the loss of the node."""
+    """Return the cause of a Ray error in one line: the error on the node, or the loss of the node."""
     cause = getattr(error, "cause", None) or error
     return str(cause).strip().partition("\n")[0]
 
 
 def files_state(path: Path) -> str:
-    """SHA-256 over the names and sizes of a file, or of all files below a folder; empty where there is nothing."""
+    """Return the SHA-256 of the names and sizes of a file, or of all files below a folder; empty if there is
+    nothing.
+    """
     if not path.exists():
         return ""
     digest = hashlib.sha256()
@@ -190,7 +192,7 @@ def files_state(path: Path) -> str:
 
 
 def _first_lack(version: str, folder: str, states: dict[str, str]) -> str:
-    """The first thing that the node that this runs on lacks; empty where it has everything."""
+    """Return the first requirement that this node lacks; empty if it has everything."""
     if __version__ != version:
         return f"has barista_bench {__version__}, not {version}"
     if not Path(folder).is_dir():
@@ -202,7 +204,7 @@ def _first_lack(version: str, folder: str, states: dict[str, str]) -> str:
 
 
 def _items(work: Callable[[JobT], Iterable[T]], job: JobT, folder: str) -> Iterator[T]:
-    os.chdir(folder)  # what a command names by a relative path is meant from there
+    os.chdir(folder)  # the base of the command's relative paths
     yield from work(job)
 
 
@@ -212,7 +214,7 @@ def _one_item(work: Callable[[JobT], T], job: JobT) -> Iterator[T]:
 
 @contextmanager
 def _deferred_interruption() -> Iterator[None]:
-    """A block whose end Ctrl-C waits for: what is half started would print its insides.
+    """Delay Ctrl-C until the end of the block: an interrupted start would print a traceback.
 
     A process that starts in the block ignores Ctrl-C, which a terminal sends to every process.
     """
@@ -221,7 +223,7 @@ def _deferred_interruption() -> Iterator[None]:
         return
     interrupts: list[int] = []
     previous_handler = signal.signal(signal.SIGINT, lambda number, _: interrupts.append(number))
-    previous_mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # which a process inherits
+    previous_mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # inherited by child processes
     try:
         yield
     finally:
@@ -233,7 +235,7 @@ def _deferred_interruption() -> Iterator[None]:
 
 @contextmanager
 def worker_processes(number: int) -> Iterator[Callable[[Callable[[JobT], T], Iterable[JobT]], Iterator[T]]]:
-    """A `map` whose work is done by `number` processes, results in order. An error ends the processes at once.
+    """Yield a `map` that runs in `number` processes, results in order. An error ends the processes at once.
 
     They are spawned, not forked: libraries that the caller has loaded hold threads and locks.
     """
@@ -245,7 +247,7 @@ def worker_processes(number: int) -> Iterator[Callable[[Callable[[JobT], T], Ite
         # ended prints a traceback for each.
         with _deferred_interruption():
             futures = deque(pool.submit(work, job) for job in jobs)
-        while futures:  # a result is let go of when it is handed on
+        while futures:  # a result is released when it is yielded
             yield futures.popleft().result()
 
     try:
@@ -259,7 +261,7 @@ def worker_processes(number: int) -> Iterator[Callable[[Callable[[JobT], T], Ite
 
 
 def map_in_processes(work: Callable[[JobT], T], jobs: Sequence[JobT], number: int) -> Iterator[T]:
-    """The result of `work` for each job, in order; in this process where `number` is 1 or there is one job only."""
+    """Yield the result of `work` for each job, in order; in this process if `number` is 1 or there is only one job."""
     if number <= 1 or len(jobs) == 1:
         yield from map(work, jobs)
         return
@@ -269,7 +271,7 @@ def map_in_processes(work: Callable[[JobT], T], jobs: Sequence[JobT], number: in
 
 @contextmanager
 def forked_workers() -> Iterator[None]:
-    """A block in which a library forks workers: this process alone handles Ctrl-C, whatever the library makes of it."""
+    """Let a library fork workers in the block: only this process handles Ctrl-C, whatever handlers the library sets."""
     is_main = threading.current_thread() is threading.main_thread()
     if not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         yield
@@ -285,7 +287,7 @@ def forked_workers() -> Iterator[None]:
     signal.signal(signal.SIGINT, interrupt)
     try:
         yield
-    except Exception:  # of any class: a library may have turned the interruption into an error of its own; raised again
+    except Exception:  # of any class: a library may have replaced the interruption by its own error; raised again
         if interrupts:
             raise KeyboardInterrupt from None
         raise

@@ -1,4 +1,6 @@
-"""The parts of the package that this machine can run, and what adds the rest. Changes nothing, asks no network."""
+"""Check which parts of the package this machine can run, and how to add the others. Changes nothing, uses no
+network.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ CODECS = ("h264", "hevc", "vp9", "av1", "mpeg4")
 LITTLE_SPACE = 10e9
 """Bytes: below this, a checkpoint of a few billion parameters does not fit any more."""
 
-# What an extra is for; those that only developers need are left out.
+# The purpose of each extra; extras for developers are left out.
 _PURPOSES = {
     "run": "models that run here: transformers, torch",
     "api": "models behind a server",
@@ -47,11 +49,11 @@ class Finding:
     """One fact about this machine.
 
     Attributes:
-        topic: the section that it stands in.
-        name: what it is about.
-        verdict: "missing" of what can be added, "note" of what cannot, or need not.
-        found: what there is, in words.
-        remedy: the command that adds what is missing, or None.
+        topic: its section.
+        name: its subject.
+        verdict: "missing" for parts that can be added, "note" for parts that cannot or need not be added.
+        found: the state, in words.
+        remedy: the command that adds the missing part, or None.
     """
 
     topic: str
@@ -62,7 +64,7 @@ class Finding:
 
 
 def examine() -> list[Finding]:
-    """All findings, in the order in which they are shown. No key, token or name of an account is in them."""
+    """Return all findings in display order. They contain no keys, tokens or account names."""
     return [*_python(), *_accelerators(), *_video(), *_extras(), *_storage()]
 
 
@@ -77,7 +79,7 @@ def _python() -> Iterator[Finding]:
 def _accelerators() -> Iterator[Finding]:
     try:
         import torch
-    except (ImportError, OSError) as error:  # OSError: a library of its own that cannot be loaded
+    except (ImportError, OSError) as error:  # OSError: one of its shared libraries cannot be loaded
         yield Finding("GPU", "torch", "missing", f"{error}: only models that need none run", install_command("run"))
         return
     yield Finding("GPU", "torch", "ok", str(torch.__version__))
@@ -112,7 +114,7 @@ def _video() -> Iterator[Finding]:
 
 
 def _extras() -> Iterator[Finding]:
-    """The extras that the package's own metadata declares, by what of them is installed."""
+    """Yield the extras that the package's metadata declares, grouped by how much of them is installed."""
     all_requirements = [Requirement(line) for line in metadata.requires(PACKAGE) or []]
     for extra, purpose in _PURPOSES.items():
         requirements = [item for item in all_requirements if _is_of_extra(item, extra)]

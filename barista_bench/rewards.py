@@ -4,9 +4,9 @@
     reward(episode, "take the cup, then pour milk")
     reward.steps(episode, "take the cup, then pour milk", 10)
 
-A raw score says little, so it is standardised as the benchmark's: by a softmax over the descriptions, then for each
-description by mean and standard deviation over reference videos. The scored video is none of these: what it is worth
-must not depend on itself (footnote 2 of the paper).
+A raw score has little meaning, so it is standardised as in the benchmark: by a softmax over the descriptions, then for
+each description by mean and standard deviation over reference videos. The scored video is not among these, since its
+score must not depend on itself (footnote 2 of the paper).
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ GREEDY = GenerationConfig(temperature=0.0)
 
 
 class VideoReward:
-    """Standardised scores of videos, by a dual encoder or a model that writes; higher fits better.
+    """Standardised scores of videos, by a dual encoder or a model that writes text; higher is better.
 
     Args:
-        model: scores the descriptions, or is asked in the benchmark's two conversations.
-        descriptions: of what an agent may do, the wanted one and others that it is held against.
-        references: videos that scores are standardised over, such as earlier episodes.
-        frames: how many frames of a video are shown at the most, evenly spaced.
-        generation: settings of a model that writes.
+        model: scores the descriptions, or answers in the benchmark's two conversations.
+        descriptions: possible actions of an agent, the intended one and others to compare it with.
+        references: videos over which scores are standardised, such as earlier episodes.
+        frames: maximum number of frames of a video to show, evenly spaced.
+        generation: settings of a model that writes text.
 
     Raises:
         ConfigError: there are fewer than two different descriptions, or two references.
@@ -63,17 +63,18 @@ class VideoReward:
         if min(len(self._descriptions), len(references)) < 2:
             raise ConfigError(
                 f"{len(self._descriptions)} descriptions and {len(references)} references cannot be compared. "
-                "Remedy: give two or more of each"
+                "Remedy: give at least two of each"
             )
         self._model, self._frames, self._generation = model, frames, generation
         self._task = All()
         self._references = [self._raw_scores(video) for video in references]
 
     def __call__(self, video: Video, description: str) -> float:
-        """How many standard deviations of the references a video fits one of the descriptions better than these.
+        """Return how many standard deviations of the references a video fits one of the descriptions better than they
+        do.
 
         Raises:
-            ConfigError: the description is none of those given.
+            ConfigError: the description is not among the given ones.
             DataError, ModelError: as when the reward is made.
         """
         if description not in self._descriptions:
@@ -82,17 +83,18 @@ class VideoReward:
         return float(leave_one_out_z_scores(fractions)[-1, self._descriptions.index(description)])
 
     def steps(self, video: Video, description: str, count: int) -> list[float]:
-        """Scores of a video up to the end of each of `count` equal parts; their differences are a reward a step.
+        """Return the scores of a video up to the end of each of `count` equal parts; their differences are rewards per
+        step.
 
         Raises:
-            ConfigError, DataError, ModelError: as for the whole video; or it has fewer than `count` frames.
+            ConfigError, DataError, ModelError: as for the complete video; or it has fewer than `count` frames.
         """
         if not 1 <= count <= len(video):
             raise ConfigError(f"{count} steps of {len(video)} frames were asked for. Remedy: ask for 1 up to these")
         return [self(video[: len(video) * step // count], description) for step in range(1, count + 1)]
 
     def _raw_scores(self, video: Video) -> list[float]:
-        """The score of each description, as the model gives it; by the released rule -0.1 where it gives none."""
+        """Return the model's score of each description; by the released rule -0.1 if it gives none."""
         indices = evenly_spaced(len(video), self._frames)
         labels = [f"summary_{at}" for at in range(len(self._descriptions))]
         example = Example(
@@ -112,7 +114,7 @@ class VideoReward:
         return [scores.get(label, MISSING_SCORE) for label in labels]
 
     def _answer(self, example: Example, images: tuple[Image.Image, ...]) -> str:
-        """The answer to the last question that the task asks."""
+        """Return the answer to the task's last question."""
         box_format, answers = self._model.box_format, tuple[str, ...]()
         prompt: Prompt | None = self._task.prompt(example, box_format)
         while prompt is not None:

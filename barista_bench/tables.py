@@ -1,8 +1,8 @@
 """Tables as one record, and a renderer for each format: Markdown, HTML, LaTeX, CSV, JSON and the terminal.
 
-Reports, counterparts of papers' tables, leaderboards, statistics and judges make tables of texts as they are: what a
-text could do in a format (markup, a formula, control characters) is escaped by the renderers alone. A leaderboard Space
-imports this, so that pandas is imported where it is needed.
+Reports, counterparts of papers' tables, leaderboards, statistics and judges put plain text into tables. Only the
+renderers escape text that has a meaning in their format (markup, a formula, control characters). A leaderboard Space
+imports this module, so pandas is imported only where it is needed.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 NOTHING = "–"
-"""Printed for None, and for what is not a finite number."""
+"""Printed for None, and for numbers that are not finite."""
 
 
 class Ranged(NamedTuple):
-    """A figure with its 95% interval."""
+    """A score with its 95% interval."""
 
     value: float
     low: float
@@ -41,7 +41,7 @@ X = TypeVar("X", bound=str | float)
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """`group` is the heading that neighbouring columns share; empty for none."""
+    """A column; `group` is the heading that neighbouring columns share, empty for none."""
 
     name: str
     group: str = ""
@@ -49,13 +49,13 @@ class Column:
 
     @property
     def head(self) -> str:
-        """The whole heading, for formats whose head is one row."""
+        """Return the complete heading, for formats with a single header row."""
         return f"{self.group}: {self.name}" if self.group else self.name
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A fraction from 0 to 1 as a bar, with the ends of its 95% interval where it has one."""
+    """A fraction from 0 to 1 as a bar, with the ends of its 95% interval if it has one."""
 
     value: float
     low: float | None = None
@@ -64,9 +64,9 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class GapToNext:
-    """How far a model is before the next one of its task, and how sure that is: `p` after Holm's correction.
+    """The difference between a model and the next one of its task, and its certainty: `p` after Holm's correction.
 
-    `certainty` is that of `stats.Comparison`.
+    `certainty` is the value of `stats.Comparison`.
     """
 
     below: str
@@ -79,10 +79,10 @@ class GapToNext:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """`extra` is printed smaller behind the value, `notes` below it; `warn` asks for attention.
+    """A cell: `extra` is printed smaller after the value, `notes` below it; `warn` highlights it.
 
-    On a report's page, `bar` is drawn and `gap` told beside the text, and `query` leads to the samples behind the
-    figure: names and values of the gallery's filters.
+    On a report's page, `bar` is drawn, `gap` is written beside the text, and `query` links to the samples behind the
+    score: names and values of the gallery's filters.
     """
 
     value: Value
@@ -95,7 +95,7 @@ class Cell:
 
     @property
     def text(self) -> str:
-        """The value as people read it."""
+        """Return the value as text."""
         return number(self.value)
 
 
@@ -104,9 +104,9 @@ Row: TypeAlias = Sequence[Cell | Value]
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows have one cell a column; the last `unranked` rows have no rank.
+    """A table; rows have one cell per column, and the last `unranked` rows have no rank.
 
-    Of a `drawn` table there is a figure too. A page shows lines and bars: each column against the first one.
+    A `drawn` table has a figure too. A page draws lines and bars: each column against the first one.
     """
 
     title: str
@@ -118,7 +118,7 @@ class Table:
 
     @classmethod
     def of(cls, title: str, columns: Iterable[Column | str], rows: Iterable[Row], note: str = "") -> Table:
-        """A table of values or cells; a column that is given by its name alone is numeric where it holds no text."""
+        """Return a table of values or cells; a column given only by its name is numeric if it holds no text."""
         cell_rows = tuple(cells(*row) for row in rows)
         heads = tuple(
             column
@@ -130,7 +130,9 @@ class Table:
 
     @classmethod
     def of_frame(cls, title: str, frame: pd.DataFrame) -> Table:
-        """Missing values of the frame are empty cells; those that are neither text nor number, their texts."""
+        """Return a table of a frame: missing values are empty cells; values that are neither text nor number become
+        text.
+        """
         values = frame.astype(object).where(frame.notna(), None).itertuples(index=False, name=None)
         rows = ([v if v is None or isinstance(v, str | int | float) else str(v) for v in row] for row in values)
         return cls.of(title, map(str, frame.columns), rows)
@@ -141,12 +143,12 @@ class Table:
 
     @property
     def values(self) -> tuple[tuple[Value, ...], ...]:
-        """The rows without all that stands around the values."""
+        """Return the rows with plain values only."""
         return tuple(tuple(cell.value for cell in row) for row in self.rows)
 
     @property
     def series(self) -> dict[str, dict[float | str, Value]]:
-        """The series to draw: by the name of each column but the first, its values over those of the first."""
+        """Return the series to draw: by the name of each column but the first, its values over those of the first."""
         xs = [float(row[0].text) if self.drawn == "line" else row[0].text for row in self.rows]
         return {
             column.name: {x: row[at].value for x, row in zip(xs, self.rows, strict=True) if row[at].value is not None}
@@ -162,7 +164,7 @@ def chart(
     kind: Literal["line", "bar"] = "line",
     note: str = "",
 ) -> Table:
-    """A figure and its numbers: a row an x, a column a series; `x` and `y` are what the axes say, with their units.
+    """Return a figure and its numbers: one row per x, one column per series; `x` and `y` are axis labels with units.
 
     Args:
         series: the heights over x, by the name of a line or of the bars of one colour. A line's x is a number.
@@ -179,7 +181,7 @@ _WRITTEN = {"f1": "F1", "map": "mAP", "iou": "IoU", "miou": "mIoU", "viou": "vIo
 
 
 def words(name: str) -> str:
-    """A key as people read it.
+    """Return a key as readable words.
 
     >>> words("per_relation_type"), words("temporal_vqa"), words("micro_f1")
     ('per relation type', 'temporal VQA', 'micro F1')
@@ -188,7 +190,7 @@ def words(name: str) -> str:
 
 
 def number(value: object) -> str:
-    """A count with separators, a fraction with three digits; anything else as text.
+    """Return a count with separators, a fraction with three digits, anything else as text.
 
     >>> number(12345), number(0.12345), number(Ranged(-0.04, -0.1, 0.2)), number(None)
     ('12,345', '0.123', '−0.040', '–')
@@ -212,7 +214,7 @@ def interval(low: float, high: float) -> str:
 
 
 def cells(*values: Cell | Value) -> tuple[Cell, ...]:
-    """A row of cells: of those that are none yet, a figure with an interval has it as a note."""
+    """Return a row of cells; values that are not cells yet become cells, with an interval as a note."""
     return tuple(value if isinstance(value, Cell) else _cell(value) for value in values)
 
 
@@ -225,12 +227,12 @@ def text_columns(*names: str) -> tuple[Column, ...]:
 
 
 def number_columns(group: str, *names: str) -> tuple[Column, ...]:
-    """Columns of numbers below a heading; empty for none."""
+    """Return columns of numbers below a heading; empty for none."""
     return tuple(Column(name, group) for name in names)
 
 
 def to_markdown(table: Table, max_rows: int | None = None) -> list[str]:
-    """The lines of a pipe table, of at most so many rows; the heading over columns goes in front of their names."""
+    """Return the lines of a pipe table of at most `max_rows` rows; group headings are put before the column names."""
     rows = [
         [markdown(head) or " " for head in table.heads],
         ["---:" if column.numeric else "---" for column in table.columns],
@@ -241,7 +243,7 @@ def to_markdown(table: Table, max_rows: int | None = None) -> list[str]:
 
 
 def markdown_page(title: str, tables: Iterable[Table]) -> str:
-    """Tables below each other, with their notes; one without a title belongs to the heading before."""
+    """Return tables one below the other, with notes; a table without a title belongs to the previous heading."""
     lines = [f"# {markdown(title)}"]
     for table in tables:
         lines += ["", f"## {markdown(table.title)}"] if table.title else []
@@ -256,9 +258,9 @@ def _markdown_cell(cell: Cell) -> str:
 
 
 def to_csv(table: Table) -> str:
-    """For spreadsheets: numbers as they are, nothing for None, and in front of a formula an apostrophe.
+    """Return the table for spreadsheets: plain numbers, nothing for None, and an apostrophe before formulas.
 
-    What stands smaller in a page has columns of its own, `… spread` and `… notes`.
+    Smaller text of a page has separate columns, `… spread` and `… notes`.
     """
     by_column = ((column, [row[at] for row in table.rows]) for at, column in enumerate(table.columns))
     columns = [part for column, of_column in by_column for part in _file_columns(column, of_column)]
@@ -270,7 +272,7 @@ def to_csv(table: Table) -> str:
 
 
 def _file_columns(column: Column, of_column: Sequence[Cell]) -> Iterator[tuple[str, list[object]]]:
-    """The columns that a file has of one column, each with its head."""
+    """Yield the columns of a file for one column of the table, each with its head."""
     parts: dict[str, list[Value]] = {
         "": [cell.value for cell in of_column],
         " spread": [cell.extra for cell in of_column],
@@ -288,22 +290,22 @@ def _for_file(value: Value, column: Column) -> object:
 
 
 def _finite(value: Value) -> object:
-    """As JSON has it: a figure with its interval as a list, None for what is not a finite number."""
+    """Return the JSON value: a score with its interval as a list, None for a number that is not finite."""
     if isinstance(value, Ranged):
         return [_finite(part) for part in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def to_json(table: Table) -> dict[str, object]:
-    """Title, heads of the columns, rows of values (a figure with an interval is a list of the three), and note."""
+    """Return title, column heads, rows of values (a score with an interval is a list of the three), and note."""
     rows = [[_finite(value) for value in row] for row in table.values]
     return {"title": table.title, "columns": table.heads, "rows": rows, "note": table.note}
 
 
 def to_latex(table: Table, caption: str = "") -> str:
-    r"""A `tabular` with booktabs' rules, all that LaTeX has a meaning for escaped; intervals stand behind the numbers.
+    r"""Return a `tabular` with booktabs rules, with all special characters escaped; intervals follow the numbers.
 
-    With a caption, a `table` around it, which may be wider than the page. Needs `\usepackage{booktabs}`.
+    With a caption, it is inside a `table`, which may be wider than the page. Needs `\usepackage{booktabs}`.
     """
     alignments = "".join("r" if column.numeric else "l" for column in table.columns)
     latex = for_machines(_printable_frame(table).to_latex(index=False, escape=True, column_format=alignments), "$-$")
@@ -313,7 +315,7 @@ def to_latex(table: Table, caption: str = "") -> str:
 
 
 def latex_text(text: str) -> str:
-    r"""One line of text, all that LaTeX has a meaning for escaped.
+    r"""Return one line of text with all special characters of LaTeX escaped.
 
     >>> latex_text("50 % of a_b")
     '50 \\% of a\\_b'
@@ -334,23 +336,23 @@ LATEX_INDEX = r"""% All tables of a report: lualatex index.tex (any letter of a 
 
 
 def latex_index(names: Iterable[str]) -> str:
-    """A document of its own that holds the tables of these files, which lie beside it, each on a page."""
+    """Return a LaTeX document that contains the tables of these files, which are beside it, one per page."""
     inputs = (f"\\clearpage\n\\input{{{name}.tex}}\n" for name in names)
     return f"{LATEX_INDEX}{''.join(inputs)}\\end{{document}}\n"
 
 
 def to_html(table: Table) -> str:
-    """A `table` element, its texts escaped."""
+    """Return a `table` element with escaped text."""
     return str(_printable_frame(table).to_html(index=False))
 
 
 def to_text(table: Table) -> str:
-    """For the terminal."""
+    """Return the table as text for the terminal."""
     return str(_printable_frame(table).to_string(index=False))
 
 
 def _printable_frame(table: Table) -> pd.DataFrame:
-    """Each cell as one printable line; of its notes the intervals."""
+    """Return each cell as one printable line; of its notes only the intervals."""
     import pandas as pd
 
     rows = [

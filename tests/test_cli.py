@@ -263,7 +263,7 @@ def test_evaluate_is_for_one_process(tmp_path: Path, monkeypatch: pytest.MonkeyP
         cli.app, ["evaluate", str(tmp_path), "--model", "oracle", "--out", str(tmp_path / "runs"), "--no-progress"]
     )
     assert refused.exit_code == 1
-    assert "have yet to ask. Remedy: start `run`" in refused.output
+    assert "have finished. Remedy: start `run`" in refused.output
 
 
 @pytest.mark.full

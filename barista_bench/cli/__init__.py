@@ -1,4 +1,6 @@
-"""`barista-bench`: one command, thin. Every flag is named as the Python keyword that it sets."""
+"""The command `barista-bench`, a thin layer over the library. Each flag has the name of the Python keyword that it
+sets.
+"""
 
 import os
 
@@ -8,7 +10,7 @@ INTERRUPTED_LINE = "interrupted"
 
 
 def main() -> None:
-    """The entry point. Ctrl-C ends it with one line, while the commands are still imported too."""
+    """Run the command line. Ctrl-C ends it with one line, even while the commands are still being imported."""
     try:
         from barista_bench.cli.commands import run_command
 

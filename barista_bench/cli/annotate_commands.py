@@ -1,5 +1,6 @@
-"""Commands from a video to a scene graph: annotate start, run, accept, import, describe, status, review,
-export."""
+"""Commands that turn a video into a scene graph: annotate start, run, accept, import, describe, status, review,
+export.
+"""
 
 from __future__ import annotations
 
@@ -28,34 +29,36 @@ if TYPE_CHECKING:
 group = typer.Typer(cls=Commands, no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(group, name="annotate", rich_help_panel=MAKE)
 
-ProjectFolder = Annotated[Path, typer.Argument(help="Folder of the project.")]
+ProjectFolder = Annotated[Path, typer.Argument(help="Project folder.")]
 Processes = Annotated[int, typer.Option(help="Processes.")]
 FormatChoice = Literal["release", "coco_video", "cvat", "davis"]
-By = Annotated[str | None, typer.Option(help="Who decides, where the file does not say.")]
+By = Annotated[str | None, typer.Option(help="Name of the person who decides, if the file does not name one.")]
 
 AddNames = Annotated[
-    bool, typer.Option("--add-names", help="Add values of attributes that the project's vocabulary lacks to it.")
+    bool, typer.Option("--add-names", help="Add attribute values that the project's vocabulary lacks.")
 ]
 
 
 @group.callback()
 def _require_libraries() -> None:
-    """From a video to a scene graph: start -> run -> accept -> run -> export. See docs/your_own_videos.md."""
+    """Annotate videos: start -> run -> accept -> run -> export. See docs/your_own_videos.md."""
     with exit_on_error():
-        importlib.import_module("barista_bench.annotate")  # says what is missing, and how to install it
+        importlib.import_module(
+            "barista_bench.annotate"
+        )  # raises an error that names the missing package and how to install it
 
 
 @group.command()
 def start(
     project: ProjectFolder,
     videos: Annotated[Path, typer.Option(help="Folder of videos: NAME.mp4, or NAME/video.mp4.")],
-    vocabulary: Annotated[Path | None, typer.Option(help="Domain file. Coffee making by default.")] = None,
+    vocabulary: Annotated[Path | None, typer.Option(help="Domain file; coffee making by default.")] = None,
     propagator: Annotated[
         str, typer.Option(help="flow, flow:colour, copy_nearest, lucas_kanade or sam:CHECKPOINT.")
     ] = "flow",
     num_proc: Processes = 1,
 ) -> None:
-    """Make a project of all videos in a folder."""
+    """Create a project from all videos in a folder."""
     from barista_bench.annotate.project import other_files, start as make
     from barista_bench.annotate.stages import propagator_of
 
@@ -65,15 +68,13 @@ def start(
     for name, problem in new_project.file.lost.items():
         warn(f"lost: {name}: {problem}")
     if others := other_files(videos):
-        warn(
-            f"not read, because the suffix is none of a video: {', '.join(others[:10])}{' ...' if others[10:] else ''}"
-        )
+        warn(f"skipped, not a video suffix: {', '.join(others[:10])}{' ...' if others[10:] else ''}")
     echo(f"{project}: {len(new_project.file.videos)} videos, {len(new_project.file.lost)} lost")
 
 
 @group.command()
 def run(project: ProjectFolder, num_proc: Processes = 1, cluster: Cluster = None) -> None:
-    """Every stage that has what it needs. Go on after a stop or a decision by running it again."""
+    """Run every stage whose input is ready. Run it again after an interruption or a decision."""
     from barista_bench.annotate.project import open_project
     from barista_bench.annotate.running import run as run_all
 
@@ -99,7 +100,7 @@ def accept(
     by: By = None,
     add_names: AddNames = False,
 ) -> None:
-    """Take in what a person has decided: signals, masks, layers, edits of identities."""
+    """Accept a person's decisions: signals, masks, layers, edits of identities."""
     from barista_bench.annotate.decisions import accept as take_in, read_decisions
     from barista_bench.annotate.project import open_project
 
@@ -119,24 +120,24 @@ def accept(
 @group.command("import")
 def import_masks(
     project: ProjectFolder,
-    source: Annotated[Path, typer.Option("--from", help="File or folder of that format.")],
+    source: Annotated[Path, typer.Option("--from", help="File or folder in the format of --from.")],
     source_format: Annotated[FormatChoice, typer.Option("--format", help="What it is.")],
     only_asked: Annotated[
-        bool, typer.Option("--only-asked", help="Take the frames that keyframes.json asks for, and no others.")
+        bool, typer.Option("--only-asked", help="Import only the frames that keyframes.json requests.")
     ] = False,
     video: Annotated[
-        str | None, typer.Option(help="The project's video that the masks are of, where the file has another name.")
+        str | None, typer.Option(help="The project's video that the masks belong to, if the file has another name.")
     ] = None,
     replace: Annotated[
-        bool, typer.Option("--replace", help="Remove masks accepted earlier that the file lacks on its frames.")
+        bool, typer.Option("--replace", help="On the frames of the file, remove earlier accepted masks that it lacks.")
     ] = False,
     by: By = None,
     add_names: AddNames = False,
 ) -> None:
-    """Take in masks that were made with another tool, as accepted on the frames that they annotate.
+    """Import masks from another tool, as accepted on the frames that they annotate.
 
-    Of a release, contacts, attributes, relations, activities and steps too. What cannot be taken is counted with its
-    reason; the exit code is then 1.
+    From a release, contacts, attributes, relations, activities and steps are imported too. Records that cannot be used
+    are counted with the reason; the exit code is then 1.
     """
     from barista_bench.annotate.decisions import accept as take_in, decisions_of_tracks, keep_accepted
     from barista_bench.annotate.project import open_project
@@ -156,7 +157,7 @@ def import_masks(
                 asked_segments = files.asked_segments()
                 if only_asked:
                     keyframes = [keyframe for keyframe in decisions.keyframes if keyframe.frame in asked_segments]
-                    # Other contacts would ask for other frames.
+                    # Changed contacts would request other frames.
                     contacts = None if asked_segments else decisions.contacts
                     decisions = msgspec.structs.replace(decisions, keyframes=keyframes, contacts=contacts)
                 kept = 0
@@ -190,13 +191,15 @@ def _report_unknown_terms(project: Project, decisions: Decisions, add: bool) -> 
     if terms:
         how = "add them to" if add else "give --add-names, which adds the values of attributes, or add them to"
         warn(
-            f"{decisions.video}: not in the vocabulary, so that an export leaves them out: "
+            f"{decisions.video}: not in the vocabulary, so an export leaves them out: "
             f"{', '.join(map(str, terms))}. Remedy: {how} {path}"
         )
 
 
 def _project_video(project: Project, name: str, given: str | None) -> str:
-    """The project's video that a file is of: the one given, else the one of its name, with or without a suffix."""
+    """Return the project's video of a file: the given one, else the video of the file's name, with or without
+    suffix.
+    """
     if given is not None:
         return given
     stem = name.rpartition(".")[0]
@@ -204,7 +207,7 @@ def _project_video(project: Project, name: str, given: str | None) -> str:
 
 
 def _check_frame_count(read_video: MaskTracks | Decisions, files: VideoFiles) -> None:
-    """Raise DataError for tracks that say of how many frames they are, and are of another number than the video has."""
+    """Raise DataError if tracks state a number of frames that differs from the video's."""
     count = getattr(read_video, "frame_count", None)
     if count is not None and count != files.source.frames:
         remedy = "name the pictures by their frame (00000.jpg, 00005.jpg), or annotate all frames"
@@ -213,7 +216,7 @@ def _check_frame_count(read_video: MaskTracks | Decisions, files: VideoFiles) ->
 
 
 def _readers(source: Path, source_format: FormatChoice) -> Iterator[Callable[[], Decisions | MaskTracks]]:
-    """A function for each video of a file or folder, which reads its masks; it raises DataError where it cannot."""
+    """Yield one function per video of a file or folder that reads its masks; it raises DataError if it cannot."""
     from barista_bench.annotate.decisions import decisions_of_graph
     from barista_bench.interchange.mask_formats import read_mask_tracks
     from barista_bench.scene_graph import SceneGraph
@@ -241,7 +244,7 @@ def _exit_on_problems(problems: list[str], noun: str) -> None:
 
 
 class DescribingSettings(ModelSettings):
-    """Which model describes which project. The descriptions are the help texts of the command line."""
+    """Settings of `annotate describe`. The descriptions are the help texts of the command line."""
 
     project: Path = Field(description="Folder of the project.")
     model: str = Field(description="A vision-language model: served:NAME, a local checkpoint folder or a Hub id.")
@@ -251,7 +254,7 @@ class DescribingSettings(ModelSettings):
         from barista_bench.runs.ask.catalog import specialists
 
         if self.model.partition(":")[0] in {*SCRIPTED, *ABLATIONS, *specialists()}:
-            raise ValueError(f"model is {self.model!r}, which cannot describe pictures")
+            raise ValueError(f"model is {self.model!r}, which cannot describe images")
         return self
 
 
@@ -262,8 +265,8 @@ _HIDDEN = {"box_format", "threshold", "mask_threshold", "progress"}
 def describe(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
     """Have a vision-language model propose attributes, relations and activities, into described.json.
 
-    Nothing of it counts until a person accepts it. The same command goes on where it was stopped. A setting is taken
-    from the first of: flag, environment variable (BARISTA_BENCH_<NAME>), settings file (--config).
+    Proposals count only after a person accepts them. Run the same command again to resume. A setting is taken from the
+    first of: flag, environment variable (BARISTA_BENCH_<NAME>), settings file (--config).
     """
     from barista_bench.annotate.describing import describe as ask_about
     from barista_bench.annotate.project import open_project
@@ -285,7 +288,7 @@ def describe(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `reso
 
 @group.command()
 def status(project: ProjectFolder) -> None:
-    """The state of each video, and the decision that it waits for."""
+    """Show the state of each video and the decision that it waits for."""
     from barista_bench.annotate.project import open_project
     from barista_bench.annotate.running import missing_masks
     from barista_bench.annotate.stages import AFTER_MASKS, BEFORE_MASKS
@@ -305,10 +308,10 @@ def status(project: ProjectFolder) -> None:
 @group.command()
 def review(
     project: ProjectFolder,
-    show: Annotated[int, typer.Option(help="Frames a video.")] = 10,
-    plots: Annotated[Path | None, typer.Option(help="Folder for a plot of each video's signal.")] = None,
+    show: Annotated[int, typer.Option(help="Frames per video.")] = 10,
+    plots: Annotated[Path | None, typer.Option(help="Folder for the plots of each video's signal.")] = None,
 ) -> None:
-    """The frames that most need a person's look, most doubtful first."""
+    """List the frames that most need a person's attention, most doubtful first."""
     from barista_bench.annotate.project import open_project
     from barista_bench.annotate.records import ReviewFile
 
@@ -331,13 +334,13 @@ def review(
 def export(
     project: ProjectFolder,
     out: Annotated[Path, typer.Option(help="New folder.")],
-    target_format: Annotated[FormatChoice, typer.Option("--format", help="What to write.")] = "release",
+    target_format: Annotated[FormatChoice, typer.Option("--format", help="Format to write.")] = "release",
     second: Annotated[
         Path | None, typer.Option(help="Another annotator's project of the same videos, to measure agreement.")
     ] = None,
     num_proc: Processes = 1,
 ) -> None:
-    """Write scene graphs in the release layout with statistics, or the masks for another tool."""
+    """Write scene graphs in the release layout with statistics, or masks for another tool."""
     from barista_bench.annotate.exporting import as_mask_tracks, export as write_release
     from barista_bench.annotate.project import open_project
     from barista_bench.interchange.mask_formats import write_mask_tracks

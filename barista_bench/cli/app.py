@@ -1,4 +1,4 @@
-"""The command `barista-bench` itself, and what the modules of its subcommands share."""
+"""The command `barista-bench` itself, and code that its subcommands share."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ MAKE, RUN, LOOK, PUBLISH = "Make data", "Run and score", "Look", "Exchange and p
 
 
 class Commands(TyperGroup):
-    """All commands."""
+    """The group of all commands."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401  (as typer has it)
-        """Commands by their `rich_help_panel`, as plain text: of each the whole first sentence."""
+        """List the commands by their `rich_help_panel` as plain text, each with its complete first sentence."""
         del ctx
         sections: dict[str, list[tuple[str, str]]] = {panel: [] for panel in (MAKE, RUN, LOOK, PUBLISH)}
         for name, command in self.commands.items():
@@ -57,7 +57,7 @@ class Commands(TyperGroup):
         write_sections(formatter, sections)
 
     def invoke(self, ctx: Any) -> Any:  # noqa: ANN401  (as typer has it)
-        """One line for Ctrl-C too."""
+        """End with one line on Ctrl-C too."""
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
@@ -72,37 +72,35 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     help="Evaluate vision-language models on egocentric video, from one scene graph.\n\n"
-    "Start with `barista-bench demo`, which goes the whole way in a minute. "
-    "The way of the data: mini or a release -> validate -> build -> run -> score -> report.",
+    "Start with `barista-bench demo`, which shows all steps in a minute. "
+    "Order of the commands: mini or a release -> validate -> build -> run -> score -> report.",
 )
 
 
 Protocol = Annotated[
-    Literal["release", "paper"],
-    typer.Option(help="Whose rules: the released code's, or the paper's where they differ."),
+    Literal["release", "paper"], typer.Option(help="Rules to follow where they differ: the released code or the paper.")
 ]
 
 
 def protocol_options(protocol: str) -> dict[str, object]:
-    """The options of tasks that the flag stands for; not every task has one."""
+    """Return the task options that the flag sets; not every task has one."""
     return {} if protocol == "release" else {"protocol": protocol}
 
 
 Options = Annotated[
-    list[str] | None,
-    typer.Option(help="Option of the task that changes scores alone, name=value; may be given several times."),
+    list[str] | None, typer.Option(help="Task option that changes only scores, name=value; may be repeated.")
 ]
 Cluster = Annotated[str | None, typer.Option(help=CLUSTER_HELP)]
 Progress = Annotated[
     bool, typer.Option(help="Show progress bars.", callback=lambda wanted: show_bars(wanted and not is_quiet()))
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON alone, for programs.", callback=print_json_alone)]
-Data = Annotated[str | None, typer.Option(help="Where the dataset lies now, if it has moved.")]
-Root = Annotated[Path | None, typer.Option(help="Folder of the videos of a linked dataset, if they have moved.")]
+Json = Annotated[bool, typer.Option("--json", help="Print only JSON, for programs.", callback=print_json_alone)]
+Data = Annotated[str | None, typer.Option(help="Current location of the dataset, if it has moved.")]
+Root = Annotated[Path | None, typer.Option(help="Folder with the videos of a linked dataset, if they have moved.")]
 
 
 def split_names(*texts: str) -> tuple[str, ...]:
-    """Names, of which each text holds one or several with commas between.
+    """Split texts that hold one name or several, separated by commas.
 
     >>> split_names("a, b", "c,")
     ('a', 'b', 'c')
@@ -114,7 +112,7 @@ def split_names(*texts: str) -> tuple[str, ...]:
 def scored_runs(
     folders: list[Path], data: str | None, root: Path | None, option: list[str] | None
 ) -> Iterator[tuple[ScoredRun, ...]]:
-    """The runs in the folders that a command is given, scored as its flags say.
+    """Yield the runs in the given folders, scored as the flags ask.
 
     Raises TaskError at the end of the `with` statement where the code of a task raised: all else is done by then.
     """
@@ -126,14 +124,14 @@ def scored_runs(
 
 
 def exit_on_failures(counts: AskCounts, noun: str, hint: str = "") -> None:
-    """End the command with exit code 1 where some of what was asked failed."""
+    """End the command with exit code 1 if some of the requested work failed."""
     if counts.failed:
         raise _failure(
-            f"{counts.failed} {noun} failed, first: {counts.first_failure}. Remedy: see to the cause{hint} and "
-            "start the same command again; only they are asked"
+            f"{counts.failed} {noun} failed, first: {counts.first_failure}. Remedy: fix the cause{hint} and "
+            "run the same command again; only the failed ones are asked"
         )
     if counts.faulty:
-        raise _failure(f"{counts.faulty} answers are logged that the task cannot read, first: {counts.first_fault}")
+        raise _failure(f"{counts.faulty} logged answers cannot be read by the task, first: {counts.first_fault}")
 
 
 def _failure(message: str) -> typer.Exit:
@@ -142,16 +140,16 @@ def _failure(message: str) -> typer.Exit:
 
 
 def run_command() -> None:
-    """Run the command of `sys.argv`. What this package raises on purpose ends as one line and exit code 1."""
+    """Run the command of `sys.argv`. Errors that this package raises on purpose end in one line and exit code 1."""
     handler = logging.StreamHandler()
     handler.setFormatter(LogFormatter("%(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(level=logging.WARNING, handlers=[handler])
-    # Each brings a handler of its own when it is imported: its messages would appear twice.
+    # These libraries install a handler on import, so that messages would appear twice.
     for library in ("datasets", "huggingface_hub"):
         logging.getLogger(library).propagate = False
-    # The tracker of a worker that was ended removes what the worker's libraries left, and need not say so.
+    # The tracker of a stopped worker cleans up after the worker's libraries; its warnings are not needed.
     sys.warnoptions.append("ignore:resource_tracker")
-    # Commands hold many small records and hardly a cycle: looking for these takes a fifth of the time of scoring.
+    # Commands hold many small records and few cycles: garbage collection takes a fifth of the time of scoring.
     gc.freeze()
     gc.set_threshold(100_000, 50, 100)
     app()
@@ -159,9 +157,9 @@ def run_command() -> None:
 
 @contextmanager
 def exit_on_error() -> Iterator[None]:
-    """Ends the command with one line for what went wrong, and exit code 1.
+    """End the command with one line that describes the error, and exit code 1.
 
-    Where what may be spent is spent, nothing went wrong: the exit code is `EXIT_SPENT`.
+    A spent budget is not an error: its exit code is `EXIT_SPENT`.
     """
     try:
         yield
@@ -174,7 +172,7 @@ def exit_on_error() -> Iterator[None]:
 
 
 def parsed_box_format(text: str | None) -> BoxFormat | None:
-    """The format that `--box-format` names, if it is given. Raises ConfigError."""
+    """Return the format that `--box-format` names, if given. Raises ConfigError."""
     from barista_bench.core.boxes import BoxFormat
 
     try:
@@ -212,7 +210,9 @@ def _global_options(
     quiet: Annotated[
         bool,
         typer.Option(
-            "--quiet", "-q", help="Before the command: its result, errors and warnings; no notes, no progress bars."
+            "--quiet",
+            "-q",
+            help="Print only results, warnings and errors; no notes or progress bars. Goes before the command.",
         ),
     ] = False,
 ) -> None:

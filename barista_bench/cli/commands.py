@@ -1,4 +1,4 @@
-"""The app with all of its commands: each module adds its own."""
+"""The app with all of its commands, which each module adds."""
 
 from barista_bench.cli import (
     annotate_commands as annotate_commands,

@@ -1,4 +1,4 @@
-"""Commands on tasks, releases and datasets: tasks, mini, validate, stats, build, trace."""
+"""Commands for tasks, releases and datasets: tasks, mini, validate, stats, build, trace."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _SHOWN_REASONS = 5
 
 @app.command(rich_help_panel=LOOK)
 def tasks(json: Json = False) -> None:
-    """List every task: what is asked, how it is answered, its headline figure, and the size of its published set."""
+    """List every task with its question, answer format, primary metric and the size of its published set."""
     rows = [
         {
             "benchmark": task.benchmark,
@@ -66,10 +66,12 @@ def tasks(json: Json = False) -> None:
 def mini(
     out: Annotated[Path, typer.Argument(help="Folder to write the kitchen to.")],
     videos: Annotated[int, typer.Option(help="Number of videos, spread over the three preparation types.")] = 9,
-    seed: Annotated[int, typer.Option(help="Same seed, same annotations.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed; the same seed gives the same annotations.")] = 0,
     width: Annotated[int, typer.Option(help="Frame width in pixels.")] = 640,
     height: Annotated[int, typer.Option(help="Frame height in pixels.")] = 360,
-    fps: Annotated[int, typer.Option(help="Frames a second. With fewer the same happens, and less is drawn.")] = 30,
+    fps: Annotated[
+        int, typer.Option(help="Frames per second. Events do not depend on it; a lower rate draws fewer frames.")
+    ] = 30,
     num_proc: Annotated[int, typer.Option(help="Processes.")] = 2,
     progress: Progress = True,
 ) -> None:
@@ -88,29 +90,29 @@ def mini(
 
 @app.command(rich_help_panel=MAKE)
 def import_graph(
-    source: Annotated[Path, typer.Argument(help="Folder of the dataset, as its owners lay it out.")],
-    out: Annotated[Path, typer.Option(help="Folder of the graphs. A second call goes on where one was broken off.")],
+    source: Annotated[Path, typer.Argument(help="Folder of the dataset in its original layout.")],
+    out: Annotated[Path, typer.Option(help="Folder for the graphs. Run the command again to resume.")],
     from_: Annotated[
-        str,
-        typer.Option("--from", help="Whose layout: pvsg, visor, table (see --map), or a reader of another package."),
+        str, typer.Option("--from", help="Layout of the source: pvsg, visor, table (see --map), or a plug-in's reader.")
     ],
     map: Annotated[
         str | None,
         typer.Option(
             "--map",
             help="With --from table: coco, coco_video, label_studio, labelme, supervisely, fiftyone, or a file that "
-            "says what your tables hold.",
+            "describes your tables.",
         ),
     ] = None,
     domain: Annotated[
-        Path | None, typer.Option(help="Domain file whose words predicates become. Coffee making by default.")
+        Path | None, typer.Option(help="Domain file to whose words predicates are mapped; coffee making by default.")
     ] = None,
-    videos: Annotated[str, typer.Option(help="Ids of videos, with commas between; all by default.")] = "",
+    videos: Annotated[str, typer.Option(help="Video ids, separated by commas; all by default.")] = "",
     progress: Progress = True,
 ) -> None:
-    """Make scene graphs of a public dataset, or of annotations of another tool; says what was taken and lost.
+    """Make scene graphs from a public dataset or another tool's annotations; report imported and lost records.
 
-    Then `validate`, `build` and `generate`, as for any release. What the dataset does not say is unknown, never "no".
+    Continue with `validate`, `build` and `generate`, as for any release. Facts that the dataset does not state are
+    unknown, never "no".
     """
     from barista_bench.other_graphs.importing import import_graphs
 
@@ -127,18 +129,18 @@ def import_graph(
 
 @app.command(rich_help_panel=MAKE)
 def validate(
-    root: Annotated[Path, typer.Argument(help="Data root; of other benchmarks, the folder of the annotations.")],
+    root: Annotated[Path, typer.Argument(help="Data root; for other benchmarks, the annotation folder.")],
     benchmark: Annotated[str, typer.Option(help="Whose release it is.")] = "barista",
     videos: Annotated[Path | None, typer.Option(help="Folder of another benchmark's videos, if not below it.")] = None,
     decode: Annotated[bool, typer.Option("--decode", help="Decode every frame, not only the last of a video.")] = False,
     num_proc: Annotated[int, typer.Option(help="Processes.")] = 1,
     strict: Annotated[bool, typer.Option(help="Exit with code 1 on warnings too.")] = False,
-    show: Annotated[int, typer.Option(help="Kinds of problems to print at the most.")] = 100,
+    show: Annotated[int, typer.Option(help="Maximum number of kinds of problems to print.")] = 100,
     progress: Progress = True,
 ) -> None:
     """Check every record, mask and video of a release. Exit code 1 if there are errors.
 
-    Of other benchmarks, the annotations are checked, and the examples counted that have their videos.
+    For other benchmarks, check the annotations and count the examples whose videos are present.
     """
     if benchmark != "barista":
         _validate_release(benchmark, root, videos, strict, show, progress)
@@ -153,7 +155,7 @@ def validate(
         )
     print_result(f"{len(validation.videos)} usable videos")
     if not decode:
-        echo("of each video only the last frame was decoded (--decode decodes all)")
+        echo("only the last frame of each video was decoded (--decode decodes all)")
     if validation.problems:
         echo(f"The format: docs/graph_format.md; its JSON Schema: {schema_path()}", err=True)
     _report_problems(validation.problems, strict, show)
@@ -176,7 +178,7 @@ def _validate_release(benchmark: str, root: Path, videos: Path | None, strict: b
 
 
 def _report_problems(problems: Sequence[Problem], strict: bool, show: int) -> None:
-    """Name them, and end with exit code 1 where they are errors, or any at all with `strict`."""
+    """Print the problems, and exit with code 1 if some are errors, or at any problem with `strict`."""
     kinds = alike(problems)
     for problem, count in islice(kinds.items(), show):
         text = f"{problem} (and {count - 1} more like it)" if count > 1 else str(problem)
@@ -191,22 +193,24 @@ def _report_problems(problems: Sequence[Problem], strict: bool, show: int) -> No
 
 @app.command(rich_help_panel=LOOK)
 def stats(
-    root: Annotated[Path, typer.Argument(help="Data root: one folder a video; of other benchmarks, a built dataset.")],
+    root: Annotated[
+        Path, typer.Argument(help="Data root: one folder per video; for other benchmarks, a built dataset.")
+    ],
     benchmark: Annotated[str, typer.Option(help="Whose data it is.")] = "barista",
     out: Annotated[
-        Path, typer.Option(help="Folder for statistics.md and the plots; of a data root, statistics.json too.")
+        Path, typer.Option(help="Folder for statistics.md and the plots; for a data root, statistics.json too.")
     ] = Path("statistics"),
     plots: Annotated[bool, typer.Option(help="Draw the plots, as SVG and PDF; needs the extra viz.")] = True,
     domain_draft: Annotated[
         Path | None,
-        typer.Option(help="Only propose a domain file from a data root's own words: write it there, to be finished."),
+        typer.Option(help="Only write a draft of a domain file with the words of a data root, for you to complete."),
     ] = None,
     progress: Progress = True,
     json: Json = False,
 ) -> None:
-    """Count what a release holds: layers, distributions, durations, preparation types.
+    """Count the content of a release: layers, distributions, durations, preparation types.
 
-    Of other benchmarks, what a dataset made by `build` holds, in the tables of the benchmark's paper.
+    For other benchmarks, count the content of a dataset made by `build`, in the tables of the benchmark's paper.
     """
     from barista_bench.scene_graph.statistics import statistics
     from barista_bench.scene_graph.statistics_files import write_statistics
@@ -233,7 +237,7 @@ def stats(
 
 
 def _exit_on_lost_videos(video_ids: Collection[str], problems: Sequence[Problem]) -> None:
-    """Name the videos that could not be used, and end with exit code 1 where there are any."""
+    """Print the videos that could not be used, and exit with code 1 if there are any."""
     why = {problem.file: problem.what for problem in problems}
     for video_id in list(video_ids)[:_SHOWN_REASONS]:
         warn(f"lost: {video_id}: {why.get(video_id, 'none of its examples could be made')}")
@@ -249,9 +253,11 @@ def _draft_domain(root: Path, benchmark: str, out: Path) -> None:
 
     with exit_on_error():
         if benchmark != "barista":
-            raise ConfigError("--domain-draft: is of scene graphs. Remedy: name a data root, without --benchmark")
+            raise ConfigError(
+                "--domain-draft: works only for scene graphs. Remedy: name a data root, without --benchmark"
+            )
         if out.exists():
-            raise ConfigError(f"{out}: is there already. Remedy: name a new file, or delete this one")
+            raise ConfigError(f"{out}: exists already. Remedy: name a new file, or delete this one")
         graph = SceneGraph(root)
         text = draft(survey(graph), graph.root.resolve().name)
         write_whole(out, text.encode())
@@ -287,43 +293,48 @@ def build(
         ),
     ],
     out: Annotated[
-        Path | None, typer.Option(help="Dataset folder to write, called as the benchmark by default.")
+        Path | None, typer.Option(help="Dataset folder to write; named after the benchmark by default.")
     ] = None,
     benchmark: Annotated[str, typer.Option(help="Whose release it is.")] = "barista",
     videos: Annotated[
         Path | None, typer.Option(help="Folder of another benchmark's videos, if not below the source.")
     ] = None,
     configs: Annotated[
-        list[str] | None, typer.Option(help="Configs to write, with commas between or several times; all by default.")
+        list[str] | None, typer.Option(help="Configs to write, separated by commas or repeated; all by default.")
     ] = None,
     frames: Annotated[
         Literal["frozen", "linked"], typer.Option(help="Store the pixels (frozen), or decode from the videos (linked).")
     ] = "frozen",
     sampling: Annotated[
         list[str] | None,
-        typer.Option(help="Override of the published sampling, e.g. limit=50 or relations.frame_step=100."),
+        typer.Option(help="Change of the published sampling, e.g. limit=50 or relations.frame_step=100."),
     ] = None,
     split_file: Annotated[Path | None, typer.Option(help='JSON {"train": [video ids], "test": [video ids]}.')] = None,
     revision: Annotated[str | None, typer.Option(help="Commit of a Hub dataset.")] = None,
-    num_proc: Annotated[int, typer.Option(help="Processes; the result is the same.")] = 1,
+    num_proc: Annotated[int, typer.Option(help="Number of processes; does not change the result.")] = 1,
     cluster: Cluster = None,
     protocol: Protocol = "release",
-    jpeg_quality: Annotated[int, typer.Option(help="Of frozen frames. 75 is what the released harness sends.")] = 75,
-    cache: Annotated[bool, typer.Option(help="Also prepare the datasets cache, to load from any folder.")] = True,
+    jpeg_quality: Annotated[
+        int, typer.Option(help="JPEG quality of frozen frames. The released harness uses 75.")
+    ] = 75,
+    cache: Annotated[
+        bool, typer.Option(help="Also prepare the datasets cache, so that you can load the dataset from any folder.")
+    ] = True,
     strict: Annotated[bool, typer.Option(help="Stop at the first error in the release.")] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only count the examples, by preparation and class.")
+        bool, typer.Option("--dry-run", help="Only count the examples by preparation and class.")
     ] = False,
     layout: Annotated[
         Literal["ours", "release"],
         typer.Option(help="A dataset folder (ours), or frozen JSONL for the benchmark's own harness (release)."),
     ] = "ours",
     prompts: Annotated[
-        str | None, typer.Option(help="Whose wording the sentences frozen with --layout release have; ours by default.")
+        str | None,
+        typer.Option(help="Prompts for the sentences frozen with --layout release; the packaged ones by default."),
     ] = None,
     progress: Progress = True,
 ) -> None:
-    """Make a dataset folder from a benchmark's release: load_dataset("barista", "relations")."""
+    """Build a dataset folder from a benchmark's release: load_dataset("barista", "relations")."""
     from barista_bench.data.folder import build as make
 
     with exit_on_error():
@@ -349,8 +360,8 @@ def build(
             prompts=prompts,
         )
     for name in built.empty:
-        warn(f"{name}: nothing in this release: left out")
-    tell = print_result if dry_run else echo  # what would be made is all that a dry run is for
+        warn(f"{name}: no examples in this release: left out")
+    tell = print_result if dry_run else echo  # a dry run only reports
     for config in built.configs:
         rows = ", ".join(f"{split} {count}" for split, count in config.rows.items())
         tell(f"{config.name}: {rows}")
@@ -379,10 +390,10 @@ def build(
 def trace(
     video_id: Annotated[str, typer.Argument(help="Video id.", metavar="VIDEO")],
     frame: Annotated[int, typer.Argument(help="Frame index, from 0.")],
-    data: Annotated[Path, typer.Option(help="Dataset folder made by build.")] = Path("barista"),
-    within: Annotated[int, typer.Option(help="Frames to either side in which related examples are shown.")] = 30,
+    data: Annotated[Path, typer.Option(help="Dataset folder written by build.")] = Path("barista"),
+    within: Annotated[int, typer.Option(help="Show related examples within this many frames on either side.")] = 30,
 ) -> None:
-    """Show the examples of all tasks on one frame, and those near it about the same objects."""
+    """Show the examples of all tasks on one frame, and nearby examples about the same objects."""
     from barista_bench.data import trace as tracing
     from barista_bench.data.frozen import read_frozen
     from barista_bench.data.manifest import DEFAULT_BENCHMARK, read_manifest

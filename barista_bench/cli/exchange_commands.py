@@ -1,4 +1,4 @@
-"""Commands that exchange data and results with others: publish, submission, import-run, export-run, lmms-eval-tasks."""
+"""Commands that exchange data and results: publish, submission, import-run, export-run, lmms-eval-tasks."""
 
 from __future__ import annotations
 
@@ -18,12 +18,16 @@ from barista_bench.runs.ask.config import QUESTION_SETTINGS, RunConfig
 @app.command(rich_help_panel=PUBLISH)
 def publish(
     folder: Annotated[Path, typer.Argument(help="Built dataset, or a Space, such as those of metrics/.")],
-    repo: Annotated[str, typer.Option(help="Repository on the Hub, made where it is not there: org/name.")],
-    public: Annotated[bool, typer.Option("--public", help="For everybody to see. Private otherwise.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check and list what would leave this machine.")] = False,
-    token_env: Annotated[str | None, typer.Option(help="Variable that holds the token, if not HF_TOKEN.")] = None,
+    repo: Annotated[str, typer.Option(help="Repository on the Hub, org/name; created if it does not exist.")],
+    public: Annotated[bool, typer.Option("--public", help="Make the repository public; private by default.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Check and list the files that would be uploaded.")
+    ] = False,
+    token_env: Annotated[str | None, typer.Option(help="Environment variable with the token, if not HF_TOKEN.")] = None,
 ) -> None:
-    """Upload a dataset or a Space to the Hub, checked before. The same command again goes on where one was cut off."""
+    """Check a dataset or a Space and upload it to the Hub. Run the same command again to resume an interrupted
+    upload.
+    """
     from huggingface_hub import HfApi
 
     from barista_bench.hub.publishing import publication
@@ -44,13 +48,13 @@ def publish(
 
 @app.command(rich_help_panel=PUBLISH)
 def submission(
-    run: Annotated[Path, typer.Argument(help="Run folder; answers of its questions may be hidden.")],
+    run: Annotated[Path, typer.Argument(help="Run folder; the reference answers may be hidden.")],
     out: Annotated[Path, typer.Option(help="File to write: .json or .jsonl.")] = Path("submission.jsonl"),
-    repetition: Annotated[int, typer.Option(help="Which of its runs, from 0.")] = 0,
+    repetition: Annotated[int, typer.Option(help="Repetition to export, counted from 0.")] = 0,
     data: Data = None,
-    allow_incomplete: Annotated[bool, typer.Option("--allow-incomplete", help="Take an unfinished run.")] = False,
+    allow_incomplete: Annotated[bool, typer.Option("--allow-incomplete", help="Accept an unfinished run.")] = False,
 ) -> None:
-    """Write the file that a benchmark's own leaderboard takes, from one run's answers. Nothing is uploaded."""
+    """Write the file that a benchmark's official leaderboard accepts, from one run's answers. Nothing is uploaded."""
     from barista_bench.interchange.recorded_answers import write_submission_file
 
     with exit_on_error():
@@ -60,19 +64,23 @@ def submission(
 
 @app.command(name="import-run", rich_help_panel=PUBLISH)
 def import_run(
-    folders: Annotated[list[Path], typer.Argument(help="Run folder of the released harness; several are repetitions.")],
-    out: Annotated[Path, typer.Option(help="Run folder to make, for score and report.")],
+    folders: Annotated[
+        list[Path], typer.Argument(help="Run folder of the released harness; several folders are repetitions.")
+    ],
+    out: Annotated[Path, typer.Option(help="Run folder to create, for score and report.")],
     examples: Annotated[
-        Path | None, typer.Option(help="Frozen file that was run, if no benchmark_examples.jsonl lies in the folder.")
+        Path | None, typer.Option(help="Frozen file of the run, if its folder has no benchmark_examples.jsonl.")
     ] = None,
-    root: Annotated[Path | None, typer.Option(help="The release: videos, and what the frozen file leaves out.")] = None,
+    root: Annotated[
+        Path | None, typer.Option(help="The release: videos, and data that the frozen file leaves out.")
+    ] = None,
     box_format: Annotated[
         str | None,
-        typer.Option(help="How the model was asked to write boxes, e.g. yxyx/1000, if run_config.json does not say."),
+        typer.Option(help="Box format that the model was asked for, e.g. yxyx/1000, if run_config.json lacks it."),
     ] = None,
     protocol: Protocol = "release",
 ) -> None:
-    """Take over a run of the released harness, with its judge's scores, so that it can be scored and reported here."""
+    """Import a run of the released harness, with its judge's scores, to score and report it here."""
     from barista_bench.interchange.importing import import_run as make
 
     with exit_on_error():
@@ -97,20 +105,20 @@ def import_run(
 @app.command(name="export-run", rich_help_panel=PUBLISH)
 def export_run(
     run: Annotated[Path, typer.Argument(help="Run folder; for the released layout of barista, ours or imported.")],
-    out: Annotated[Path, typer.Option(help="Folder to make.")],
+    out: Annotated[Path, typer.Option(help="Folder to create.")],
     form: Annotated[
         Literal["released", "fiftyone"],
         typer.Option(
-            "--format", help="Layout of the released harness (a folder a repetition), or a dataset for FiftyOne."
+            "--format", help="Layout of the released harness (one folder per repetition), or a dataset for FiftyOne."
         ),
     ] = "released",
     judge: Annotated[
-        str | None, typer.Option(help="Which folder of RUN/judges has the scores, if there are several.")
+        str | None, typer.Option(help="Folder of RUN/judges with the scores, if there are several.")
     ] = None,
     data: Data = None,
     root: Root = None,
 ) -> None:
-    """Write a run for other tools. In the released layout, what was imported comes out as it was."""
+    """Write a run for other tools. In the released layout, imported content is written as it was."""
     from barista_bench.interchange.exporting import export_run as make
     from barista_bench.interchange.fiftyone_dataset import write_fiftyone
 
@@ -138,8 +146,8 @@ def lmms_eval_tasks(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold
     """Write task files for lmms-eval and print their folder: --include_path $(barista-bench lmms-eval-tasks DATA)."""
     from barista_bench.harness.lmms_eval import write_tasks
 
-    del flags["config"]  # a run file says how to ask, too
+    del flags["config"]  # a run file has settings of asking too
     with exit_on_error():
         folder, names = write_tasks({"task": "all", **named_flags(flags)})
     echo(f"wrote {', '.join(names)}", err=True)
-    print_result(str(folder))  # what the shell puts into --include_path
+    print_result(str(folder))  # the shell passes this line to --include_path

@@ -1,4 +1,4 @@
-"""Flags made from tables of settings, each written down once, and the names that the shell completes."""
+"""Make command-line flags from tables of settings, and complete names in the shell."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _ARGUMENTS, _OPTIONS = "Arguments", "Options"
 
 
 class FlagsBySection(TyperCommand):
-    """A command with many flags: those that few need stand below the others."""
+    """A command with many flags, which its help lists in sections; rarely used flags come last."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401  (as typer has it)
         """Flags by their `rich_help_panel`, as plain text."""
@@ -50,8 +50,10 @@ class FlagsBySection(TyperCommand):
         write_sections(formatter, sections)
 
 
-_CONFIG = Annotated[Path | None, typer.Option(help="Settings file: YAML, one `name: value` a line.")]
-_DRY_RUN = Annotated[bool, typer.Option("--dry-run", help="Count requests, images, tokens and cost; ask nothing.")]
+_CONFIG = Annotated[Path | None, typer.Option(help="Settings file: YAML, one `name: value` per line.")]
+_DRY_RUN = Annotated[
+    bool, typer.Option("--dry-run", help="Count requests, images, tokens and cost without asking anything.")
+]
 CONFIG_FLAG = inspect.Parameter("config", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_CONFIG)
 DRY_RUN_FLAG = inspect.Parameter("dry_run", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=_DRY_RUN)
 
@@ -65,10 +67,10 @@ def flag_command(
     hidden: Collection[str] = (),
     **command: Any,  # noqa: ANN401  (as typer's `command` has it)
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Make a function of keywords a command with one flag a field but the `hidden` ones; `positional` may stand
-    without its name.
+    """Make a function of keywords a command with one flag per field, except the `hidden` fields.
 
-    No flag has a default of its own: None or an empty list is "not given", and `named_flags` leaves those out.
+    `positional` names the field that may be given without its flag. Flags have no defaults: None or an empty list means
+    "not given", and `named_flags` drops such values.
     """
     fields = {name: field for name, field in settings_type.model_fields.items() if name not in hidden}
     parameters = [_parameter(name, field, name == positional) for name, field in fields.items()]
@@ -83,12 +85,14 @@ def flag_command(
 
 
 def named_flags(flags: dict[str, Any]) -> dict[str, Any]:
-    """The flags that the caller named."""
+    """Return the flags that the caller gave."""
     return {name: value for name, value in flags.items() if value not in (None, [])}
 
 
 def resolve_flags(settings_type: type[SettingsT], flags: dict[str, Any], **defaults: object) -> SettingsT:
-    """The settings that a command's flags make, with progress bars unless --quiet. Takes `config` out of the flags."""
+    """Return the settings that a command's flags make, with progress bars unless --quiet. Removes `config` from the
+    flags.
+    """
     file, flags_set = flags.pop("config"), named_flags(flags)
     if is_quiet():
         flags_set["progress"] = False
@@ -98,7 +102,7 @@ def resolve_flags(settings_type: type[SettingsT], flags: dict[str, Any], **defau
 
 
 def complete_tasks(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Tasks of the benchmark that is named, or of all, for the shell; after a comma the next one."""
+    """Complete the tasks of the named benchmark, or of all benchmarks; after a comma, complete the next task."""
     benchmarks = [name for name in BENCHMARKS if name == ctx.params.get("benchmark")]
     names = [task for benchmark in benchmarks or BENCHMARKS for task in task_names(benchmark)]
     before, comma, last = incomplete.rpartition(",")
@@ -106,7 +110,7 @@ def complete_tasks(ctx: typer.Context, incomplete: str) -> list[str]:
 
 
 def complete_models(incomplete: str) -> list[str]:
-    """Names that are no checkpoint's, what may stand before a colon, and folders, for the shell."""
+    """Complete model names that are not checkpoints, prefixes that come before a colon, and folders."""
     kind, colon, rest = incomplete.partition(":")
     if colon and kind in ABLATIONS:
         return [f"{kind}:{name}" for name in complete_models(rest)]
@@ -142,7 +146,7 @@ def _parameter(name: str, field: FieldInfo, positional: bool) -> inspect.Paramet
     text, default = str(field.description), field.get_default(call_default_factory=True, validated_data={})
     if not field.is_required() and default not in (None, (), {}, False):
         text += f" [default: {','.join(default) if isinstance(default, tuple) else default}]"
-    # Rare ones stand together, then those that only one way of reaching a model reads.
+    # Rare settings form one section; settings that only one engine reads have a section each.
     panel = next((title for title, tables in _TABLES.items() if any(_declares(table, name) for table in tables)), None)
     panel = RARE if name in _RARELY_SET else panel
     option = typer.Option(help=text, rich_help_panel=panel, autocompletion=_COMPLETIONS.get(name))
@@ -151,12 +155,14 @@ def _parameter(name: str, field: FieldInfo, positional: bool) -> inspect.Paramet
 
 
 def _declares(table: type[SettingsTable], name: str) -> bool:
-    """Whether a table states the setting itself; it also has those of the tables above it."""
+    """Whether a table declares the setting itself and does not inherit it."""
     return name in vars(table).get("__annotations__", {})
 
 
 def _type(field: FieldInfo) -> Any:  # noqa: ANN401  (a type, which has no type of its own)
-    """The type of a field on the command line: switches, repeated texts, choices, numbers, else text to be checked."""
+    """Return the type of a field's flag: a switch, repeated text, a choice, a number, else text that is checked
+    later.
+    """
     annotation = field.annotation
     if annotation is bool:
         return bool | None

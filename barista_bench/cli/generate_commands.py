@@ -1,4 +1,4 @@
-"""Commands that make question and training sets, and look at sets: generate, audit, export."""
+"""Commands that generate question sets and training sets, and audit sets: generate, audit, export."""
 
 from __future__ import annotations
 
@@ -30,44 +30,42 @@ _SHOWN_REASONS = 3
 
 @app.command(rich_help_panel=MAKE)
 def generate(
-    source: Annotated[Path, typer.Option(help="Scene graphs in the release layout: one folder a video.")],
+    source: Annotated[Path, typer.Option(help="Scene graphs in the release layout: one folder per video.")],
     out: Annotated[
-        Path | None, typer.Option(help="New folder: a release of each family, and what each item rests on.")
+        Path | None, typer.Option(help="New folder for a release of each family and the evidence of each item.")
     ] = None,
     families: Annotated[
-        str, typer.Option(help="Benchmarks whose questions to ask, with commas between.")
+        str, typer.Option(help="Benchmarks whose questions to generate, separated by commas.")
     ] = "vista,handyvqa,tog_bench,egocot",
-    per_subtask: Annotated[int, typer.Option(help="Items of each subtask at the most.")] = 200,
-    seed: Annotated[int, typer.Option(help="Same graphs, domain and seed: same bytes.")] = 0,
+    per_subtask: Annotated[int, typer.Option(help="Maximum number of items per subtask.")] = 200,
+    seed: Annotated[int, typer.Option(help="Seed; the same graphs, domain and seed give the same bytes.")] = 0,
     domain: Annotated[
-        Path | None, typer.Option(help="Domain file: names, values and how they relate. Coffee making by default.")
+        Path | None, typer.Option(help="Domain file: names, values and their relations; coffee making by default.")
     ] = None,
     review: Annotated[
         Path | None,
-        typer.Option(help="review.jsonl of an earlier run, filled in: rejected items go, revised texts count."),
+        typer.Option(help="Completed review.jsonl of an earlier run: rejected items are dropped, revised texts used."),
     ] = None,
     ceiling: Annotated[
         float | None,
-        typer.Option(
-            help="Accuracy that a guesser may reach from the texts of a subtask, see `audit`; chance by default."
-        ),
+        typer.Option(help="Accuracy that a text-only guesser may reach on a subtask, see `audit`; chance by default."),
     ] = None,
     difficulty: Annotated[
-        str, typer.Option(help="Levels of the questions: easy, medium or hard, or from one to another.")
+        str, typer.Option(help="Difficulty of the questions: easy, medium, hard or a range of these.")
     ] = "easy:hard",
     strict: Annotated[
-        bool, typer.Option(help="Fail, and write nothing, where one of the families finds nothing to ask.")
+        bool, typer.Option(help="Fail and write nothing if one of the families has no questions.")
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option(help="Only say how much each family will give, and what would let it give more.")
+        bool, typer.Option(help="Only estimate the yield of each family, and name what would increase it.")
     ] = False,
     num_proc: Annotated[int, typer.Option(help="Processes.")] = 1,
     cluster: Cluster = None,
     progress: Progress = True,
 ) -> None:
-    """Make question sets of other benchmarks from any scene graph, each answer computed and proved.
+    """Generate question sets for other benchmarks from any scene graph, each answer computed and proved.
 
-    Then `build --benchmark NAME --source OUT/NAME`, as for the benchmark's own release.
+    Then run `build --benchmark NAME --source OUT/NAME`, as for the benchmark's own release.
     """
     from barista_bench.errors import ConfigError
     from barista_bench.generate.forecast import forecast
@@ -116,7 +114,7 @@ def generate(
 
 
 def _print_report(report: FamilyReport) -> None:
-    """Print a line a subtask: how much was sampled, and why there is not more."""
+    """Print one line per subtask: the number of sampled items, and the reasons for a shortage."""
     echo(f"{report.family}: {report.sampled} items")
     for row in report.subtasks:
         echo(f"  {row.subtask}: {row.sampled} of {row.wanted}, {row.candidates} candidates")
@@ -137,14 +135,14 @@ def _print_report(report: FamilyReport) -> None:
 @app.command(rich_help_panel=LOOK)
 def audit(
     data: Annotated[str, typer.Argument(help="Dataset folder made by `build`, or folder made by `generate`.")],
-    benchmark: Annotated[str, typer.Option(help="Whose tasks a dataset holds.")] = "barista",
+    benchmark: Annotated[str, typer.Option(help="Benchmark of a dataset's tasks.")] = "barista",
     split: Annotated[str, typer.Option(help="Split; all by default.")] = "all",
     runs: Annotated[
-        list[Path] | None, typer.Option(help="Scored run folder, e.g. of text_only:MODEL; may be given several times.")
+        list[Path] | None, typer.Option(help="Scored run folder, e.g. of text_only:MODEL; may be repeated.")
     ] = None,
     out: Annotated[Path, typer.Option(help="Page to write.")] = Path("audit.html"),
 ) -> None:
-    """Look for what gives answers away: balance, places, alike choices, and guessers that see no video."""
+    """Look for clues that give answers away: balance, positions, similar choices, and guessers that see no video."""
     from barista_bench.files.writing import write_whole
     from barista_bench.generate.audit import audit_sets, choice_sets, generated_sets
     from barista_bench.reporting.audit_page import AblatedRun, audit_page, name_guess, verdict
@@ -168,28 +166,27 @@ def audit(
 
 @app.command(rich_help_panel=MAKE)
 def export(
-    data: Annotated[Path, typer.Argument(help="Dataset folder made by build.")],
+    data: Annotated[Path, typer.Argument(help="Dataset folder written by build.")],
     form: Annotated[
         Literal["chat", "preference", "coco", "davis"],
         typer.Option("--format", help="Chats or preference pairs for TRL, or boxes and masks of the release."),
     ],
     out: Annotated[Path, typer.Option(help="Folder to write.")] = Path("training_set"),
-    split: Annotated[str, typer.Option(help="Only train: all others are held out for tests.")] = "train",
+    split: Annotated[str, typer.Option(help="Must be train: all other splits are held out for tests.")] = "train",
     task: Annotated[
         list[str] | None,
-        typer.Option(help="Of chat; with commas between, or several times. By default all that a text answers."),
+        typer.Option(help="For chat: tasks, separated by commas or repeated; by default all with text answers."),
     ] = None,
-    box_format: Annotated[
-        str | None, typer.Option(help="Of chat: how the model writes boxes, as run takes it, e.g. yxyx/1000.")
-    ] = None,
+    box_format: Annotated[str | None, typer.Option(help="For chat: the model's box format, e.g. yxyx/1000.")] = None,
     run: Annotated[
-        Path | None, typer.Option(help="Of preference: run folder whose wrong answers are rejected.")
+        Path | None, typer.Option(help="For preference: run folder whose wrong answers become the rejected answers.")
     ] = None,
     held_out: Annotated[
-        list[Path] | None, typer.Option(help="Another built dataset whose test videos are refused, too; several times.")
+        list[Path] | None,
+        typer.Option(help="Another built dataset whose test videos are refused too; may be repeated."),
     ] = None,
     root: Annotated[
-        Path | None, typer.Option(help="Of coco and davis: the release; else the videos of a linked set.")
+        Path | None, typer.Option(help="For coco and davis: the release; otherwise the videos of a linked dataset.")
     ] = None,
 ) -> None:
     """Write the training videos of a dataset as a training set. Test videos are refused, by content."""

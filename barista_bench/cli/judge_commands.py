@@ -1,4 +1,4 @@
-"""Commands about judges: judge, judges, questions, reword."""
+"""Commands for judges and writers: judge, judges, questions, reword."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ _ABOUT_IMAGES = {
 
 @flag_command(app, JudgeConfig, positional="run", hidden={"model", *_ABOUT_IMAGES}, rich_help_panel=RUN)
 def judge(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
-    """Have a judge grade the free-text answers of a run; the model that was run is not asked.
+    """Grade the free-text answers of a run with a judge; the model of the run is not called.
 
-    Every verdict is logged at once under RUN/judges, and the same command goes on where it was stopped. A setting is
-    taken from the first of: flag, environment variable (BARISTA_BENCH_<NAME>), settings file (--config).
+    Every verdict is logged at once under RUN/judges; run the same command again to resume. A setting is taken from the
+    first of: flag, environment variable (BARISTA_BENCH_<NAME>), settings file (--config).
     """
     from barista_bench.judging.scoring import score_judged
     from barista_bench.judging.session import judge_config
@@ -53,7 +53,7 @@ def judge(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve
     print_result(judged_line(judged.results))
     echo(f"{session.asked} verdicts given, {session.already_done} were given before; see {session.folder}")
     if config.judge == "lexical":
-        warn("lexical counts shared words: a floor, and no number to publish")
+        warn("lexical counts shared words: a lower bound, not a score to publish")
     with exit_on_error():
         raise_faults(session.run.task.faults)
     exit_on_failures(session, "verdicts", " (a server that gives no log-probabilities wants --top-logprobs 0)")
@@ -61,19 +61,19 @@ def judge(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve
 
 @app.command(rich_help_panel=LOOK)
 def judges(
-    folders: Annotated[list[Path], typer.Argument(help="Run folders that two judges or more have judged.")],
+    folders: Annotated[list[Path], typer.Argument(help="Run folders with verdicts of at least two judges.")],
     out: Annotated[Path, typer.Option(help="Folder for judges.json and judges.md.")] = Path("judges"),
     human: Annotated[
         Path | None, typer.Option(help="Ratings by people: CSV or JSONL of example_id, criterion, score, model, run.")
     ] = None,
     family: Annotated[
-        list[str] | None, typer.Option(help="NAME=VENDOR of a judge or model, if its name does not say it.")
+        list[str] | None, typer.Option(help="Vendor of a judge or model as NAME=VENDOR, if its name does not show it.")
     ] = None,
     data: Data = None,
     root: Root = None,
     option: Options = None,
 ) -> None:
-    """Compare judges: rankings, shifts, agreement, self-preference, and people's ratings where given."""
+    """Compare judges: rankings, shifts, agreement, self-preference, and people's ratings if given."""
     import msgspec
 
     from barista_bench.files.owned_folders import JUDGES, check_target, replacing_folder
@@ -88,7 +88,7 @@ def judges(
         for pair in family or []:
             name, _, vendor = pair.partition("=")
             if not (name and vendor):
-                raise ConfigError(f"--family: {pair!r} names no vendor. Remedy: write NAME=VENDOR")
+                raise ConfigError(f"--family: {pair!r} has no vendor. Remedy: write NAME=VENDOR")
             vendors[name] = vendor
         with scored_runs(folders, data, root, option) as runs:
             judged = [judged_run for run in runs for judged_run in all_judged(run)]
@@ -109,8 +109,8 @@ def judges(
 def questions(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
     """Have a model write the questions of temporal_vqa from the changes in a release.
 
-    Clips are drawn over all videos that have no questions yet, as released; what can be used is written as the release
-    caches its own, for `build`. With --protocol paper a question must also name every change, and nothing else.
+    Clips are drawn from all videos that have no questions yet, as in the release. Usable questions are written in the
+    release's cache format, for `build`. With --protocol paper a question must also name every change, and nothing else.
     """
     from barista_bench.generate.writing.questions import write_questions
 
@@ -128,10 +128,10 @@ def questions(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `res
 
 @flag_command(app, RewordConfig, positional="folder", hidden=_ABOUT_IMAGES, rich_help_panel=MAKE)
 def reword(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
-    """Have a model put generated items into other words: what is asked, and what is true, stay as they are.
+    """Have a model rephrase generated items without changing the question or its answer.
 
-    Each wording is checked against the template's and asked for once more where it is refused; then the template stays.
-    What can be used stands in OUT/review.jsonl: look at it, and generate again with --review and the same arguments.
+    Each text is checked against the template's and requested once more if it is refused; after that the template stays.
+    Accepted texts are in OUT/review.jsonl: review them, and generate again with --review and the same arguments.
     """
     from barista_bench.generate.writing.rewording import reword as make
 
@@ -147,7 +147,7 @@ def reword(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolv
 
 
 def judged_line(results: JudgedResults) -> str:
-    """One line with the figures, their spread and the coverage."""
+    """Return one line with the scores, their spread and the coverage."""
     coverage = results.coverage
     figures = ", ".join(
         f"{name} {decimal(figure.mean)}" + (f" ± {decimal(figure.std)}" if figure.std is not None else "")

@@ -1,4 +1,4 @@
-"""Printing of commands: results, notes, errors and warnings, JSON; and help in sections."""
+"""Print results, notes, errors, warnings and JSON of commands, and help in sections."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _JSON_ALONE = ContextVar("json_alone", default=False)
 
 
 def begin_output(quiet: bool) -> None:
-    """Set the output of a command by the flags before it; --json comes after it."""
+    """Set up the output of a command from the flags before it; --json comes after it."""
     _QUIET.set(quiet)
     _JSON_ALONE.set(False)
     show_bars(not quiet)
 
 
 def show_bars(wanted: bool) -> bool:
-    """Unless progress bars are wanted, keep Hugging Face's libraries from showing theirs ("Loading weights")."""
+    """Suppress progress bars of Hugging Face libraries ("Loading weights") unless bars are wanted."""
     if not wanted:
-        os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"  # of what is imported later, here or in a process of ours
+        os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"  # for libraries imported later, here or in a child process
         if "huggingface_hub" in sys.modules:
             from huggingface_hub.utils.tqdm import disable_progress_bars
 
@@ -42,7 +42,7 @@ def show_bars(wanted: bool) -> bool:
 
 
 def print_json_alone(wanted: bool) -> bool:
-    """Print JSON alone from now on, if --json is there: the flag's callback."""
+    """Callback of --json: print only JSON from now on."""
     if wanted:
         _QUIET.set(True)
         _JSON_ALONE.set(True)
@@ -51,14 +51,14 @@ def print_json_alone(wanted: bool) -> bool:
 
 
 def is_quiet() -> bool:
-    """Whether --quiet or --json asks for no notes and no progress bars."""
+    """Whether --quiet or --json turns off notes and progress bars."""
     return _QUIET.get()
 
 
 def echo(*lines: str, color: str | None = None, err: bool = False) -> None:
-    """Print errors and warnings (`err`), and notes of what was done.
+    """Print errors and warnings (`err`), and notes on completed work.
 
-    Notes are left out where --quiet or --json asks for that; what a command was asked for is `print_result`'s.
+    --quiet and --json turn notes off; use `print_result` for the result of a command.
     """
     if err or not is_quiet():
         with _exit_on_closed_output():
@@ -66,30 +66,30 @@ def echo(*lines: str, color: str | None = None, err: bool = False) -> None:
 
 
 def warn(*lines: str) -> None:
-    """Print what was lost or left out, in yellow."""
+    """Print, in yellow, what was lost or left out."""
     echo(*lines, color="yellow", err=True)
 
 
 def print_result(*lines: str) -> None:
-    """Print the result of the command, with --quiet too. With --json nothing: the JSON is the result."""
+    """Print the result of the command, with --quiet too. With --json, print nothing: the JSON is the result."""
     if not _JSON_ALONE.get():
         with _exit_on_closed_output():
             text_out.echo(*lines)
 
 
 def print_json(value: object) -> None:
-    """The only text on stdout of a command with --json, in ASCII; a figure that is not a number is null."""
+    """Print the only text on stdout of a command with --json, in ASCII; a score that is not a number becomes null."""
     with _exit_on_closed_output():
         text_out.echo(*json.dumps(json.loads(msgspec.json.encode(value)), indent=1).splitlines())
 
 
 @contextmanager
 def _exit_on_closed_output() -> Iterator[None]:
-    """Ends the command where whoever read its output, such as `head`, has gone."""
+    """End the command if the reader of its output, such as `head`, has closed it."""
     try:
         yield
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # Python flushes standard output once more at the end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # Python flushes standard output again at exit
         raise typer.Exit(1) from None
 
 

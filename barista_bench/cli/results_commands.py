@@ -1,4 +1,4 @@
-"""Commands on answers that are logged: report, diff, compare, agreement, analyse, submit."""
+"""Commands for logged answers: report, diff, compare, agreement, analyse, submit."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
 
 
 Folders = Annotated[list[Path], typer.Argument(help="Run folders, or folders of them.")]
-Permutations = Annotated[int, typer.Option(min=100, max=100_000, help="Permutations of the test, at the most.")]
+Permutations = Annotated[int, typer.Option(min=100, max=100_000, help="Maximum number of permutations of the test.")]
 
 
 @app.command(rich_help_panel=LOOK)
 def report(
-    folders: Annotated[list[Path], typer.Argument(help="Run folders of any tasks and models, together in one report.")],
+    folders: Annotated[list[Path], typer.Argument(help="Run folders of any tasks and models, for one report.")],
     out: Annotated[Path, typer.Option(help="Folder for the page and the Markdown file.")] = Path("report"),
-    samples: Annotated[int, typer.Option(help="Samples of each task to look through at the most.")] = 1000,
-    max_size: Annotated[float, typer.Option(help="Megabytes that the page may have.", min=0)] = 18,
-    compare: Annotated[bool, typer.Option(help="Make the paired comparisons, which take longest.")] = True,
-    tables: Annotated[bool, typer.Option("--tables", help="Write every table as CSV and LaTeX, too.")] = False,
+    samples: Annotated[int, typer.Option(help="Maximum number of samples per task to browse.")] = 1000,
+    max_size: Annotated[float, typer.Option(help="Maximum size of the page in megabytes.", min=0)] = 18,
+    compare: Annotated[bool, typer.Option(help="Compute the paired comparisons, the slowest part.")] = True,
+    tables: Annotated[bool, typer.Option("--tables", help="Write every table as CSV and LaTeX too.")] = False,
     figures: Annotated[
         bool, typer.Option("--figures", help="Draw figures for papers: SVG, PDF, CSV, LaTeX; needs the extra viz.")
     ] = False,
@@ -41,7 +41,7 @@ def report(
     root: Root = None,
     option: Options = None,
 ) -> None:
-    """Write a self-contained HTML page, and Markdown that leads into it. Runs are read, never written."""
+    """Write a self-contained HTML page and a Markdown summary that links to it. Runs are read, never changed."""
     from barista_bench.diagnosis.records import read_diagnoses
     from barista_bench.files.owned_folders import REPORT, check_target
     from barista_bench.reporting import write_report
@@ -71,9 +71,11 @@ def report(
 def diff(
     first: Annotated[Path, typer.Argument(help="Run folder.")],
     second: Annotated[Path, typer.Argument(help="Another run folder.")],
-    show: Annotated[int, typer.Option(help="Samples of each kind to name at the most.")] = 5,
+    show: Annotated[int, typer.Option(help="Maximum number of samples of each kind to list.")] = 5,
 ) -> None:
-    """Name what differs between two runs: settings, prompts, pixels, versions, answers, scores. Exit code 1 if any."""
+    """List the differences between two runs: settings, prompts, pixels, versions, answers, scores. Exit code 1 if
+    any.
+    """
     from barista_bench.runs.diff import as_text, diff as compare_runs
 
     with exit_on_error():
@@ -93,7 +95,7 @@ def compare(
     option: Options = None,
     json: Json = False,
 ) -> None:
-    """Compare models on the same examples: difference with its interval, p-value corrected by Holm, effect size."""
+    """Compare models on the same examples: difference with interval, Holm-corrected p-value, effect size."""
     from barista_bench.files.owned_folders import check_place
     from barista_bench.stats import compare_runs, differing_circumstances, run_labels
     from barista_bench.stats.tables import comparison_table
@@ -128,8 +130,10 @@ def compare(
 
 @app.command(rich_help_panel=LOOK)
 def agreement(folders: Folders, data: Data = None, root: Root = None, option: Options = None) -> None:
-    """Say how far answers agree, those of people too: each pair of runs of a task, all people, and all runs. Of a study
-    it says first how far its participants are, how they passed the checks, and how long they took."""
+    """Measure how far answers agree, including people's: each pair of runs of a task, all people, and all runs.
+
+    For a study, it first shows each participant's progress, checks passed and time taken.
+    """
     from barista_bench.stats import answer_agreement
     from barista_bench.studio.study_figures import participant_text, studies_of, study_figures
 
@@ -140,7 +144,7 @@ def agreement(folders: Folders, data: Data = None, root: Root = None, option: Op
         try:
             for row in answer_agreement(runs):
                 print_result(agreement_line(row))
-        except DataError as error:  # of one person alone there is no pair, and all the above
+        except DataError as error:  # a single person has no pair, only the rows above
             if not participants:
                 raise
             echo(str(error))
@@ -155,7 +159,7 @@ def analyse(
     root: Root = None,
     option: Options = None,
 ) -> None:
-    """Write all analyses as CSV: figures, breakdowns, comparisons, agreement, propagation, baselines, failures."""
+    """Write all analyses as CSV: scores, breakdowns, comparisons, agreement, propagation, baselines, failures."""
     from barista_bench.files.owned_folders import ANALYSIS, check_target
     from barista_bench.stats.tables import analysis_tables, write_tables
 
@@ -170,7 +174,7 @@ def analyse(
 
 
 def comparison_line(item: Comparison) -> str:
-    """The comparison of one pair of models, in words."""
+    """Return the comparison of one pair of models in words."""
     signed = partial(decimal, sign=True)
     interval = "no interval"
     if item.low is not None and item.high is not None:
@@ -190,7 +194,7 @@ def comparison_line(item: Comparison) -> str:
 
 
 def agreement_line(row: AnswerAgreement) -> str:
-    """The agreement of some raters on one task, in words."""
+    """Return the agreement of some raters on one task in words."""
     if row.score is not None:
         measured = f"score of one answer with another as the reference {decimal(row.score)}"
     else:
@@ -202,40 +206,46 @@ def agreement_line(row: AnswerAgreement) -> str:
 
 @app.command(rich_help_panel=PUBLISH)
 def submit(
-    runs: Annotated[list[Path], typer.Argument(help="Run folders of one model, one a task.")],
+    runs: Annotated[list[Path], typer.Argument(help="Run folders of one model, one per task.")],
     model_repo: Annotated[str, typer.Option(help="Repository of the model on the Hub: org/model.")],
     dataset_repo: Annotated[str, typer.Option(help="Repository of the benchmark's dataset on the Hub.")],
-    out: Annotated[Path, typer.Option(help="Folder for the files; nothing else may lie in it.")] = Path("submission"),
-    model_name: Annotated[str | None, typer.Option(help="What the model is called in the runs, if otherwise.")] = None,
+    out: Annotated[Path, typer.Option(help="Folder for the files; must hold nothing else.")] = Path("submission"),
+    model_name: Annotated[str | None, typer.Option(help="Name of the model in the runs, if it differs.")] = None,
     model_folder: Annotated[
-        Path | None, typer.Option(help="Copy of the model repository, whose card and results are merged with.")
+        Path | None,
+        typer.Option(help="Local copy of the model repository; new results are merged into its card and results."),
     ] = None,
     dataset: Annotated[
-        str | None, typer.Option(help="Dataset whose reference and pictures count: a built folder, or a Hub dataset.")
+        str | None,
+        typer.Option(help="Dataset with the trusted references and images: a built folder, or a Hub dataset."),
     ] = None,
     adapter: Annotated[
-        str | None, typer.Option(help="Adapter that was run, to hold the runs to: a folder, or a Hub id.")
+        str | None, typer.Option(help="Adapter that the runs must have used: a folder, or a Hub id.")
     ] = None,
-    data: Annotated[str | None, typer.Option(help="Where the dataset of the runs lies now, if it has moved.")] = None,
+    data: Annotated[str | None, typer.Option(help="Current location of the runs' dataset, if it has moved.")] = None,
     root: Root = None,
     dataset_revision: Annotated[str | None, typer.Option(help="Commit of --dataset-repo, 40 digits.")] = None,
-    results_repo: Annotated[str | None, typer.Option(help="Dataset that a leaderboard Space reads.")] = None,
-    judge: Annotated[str | None, typer.Option(help="Judge whose scores count, where a run has several.")] = None,
-    date: Annotated[str | None, typer.Option(help="When it was evaluated, ISO 8601.")] = None,
-    source_url: Annotated[str | None, typer.Option(help="https address where the results can be looked into.")] = None,
-    source_name: Annotated[str | None, typer.Option(help="What the source is called.")] = None,
-    allow_incomplete: Annotated[bool, typer.Option("--allow-incomplete", help="Take unfinished runs; marked.")] = False,
-    push: Annotated[bool, typer.Option("--push", help="Upload. Without it nothing leaves this machine.")] = False,
-    pull_request: Annotated[bool, typer.Option("--pull-request", help="Upload to pull requests: the default.")] = False,
+    results_repo: Annotated[str | None, typer.Option(help="Dataset repository that a leaderboard Space reads.")] = None,
+    judge: Annotated[str | None, typer.Option(help="Judge whose scores to submit, if a run has several.")] = None,
+    date: Annotated[str | None, typer.Option(help="Date of the evaluation, ISO 8601.")] = None,
+    source_url: Annotated[str | None, typer.Option(help="https address where readers can inspect the results.")] = None,
+    source_name: Annotated[str | None, typer.Option(help="Name of the source.")] = None,
+    allow_incomplete: Annotated[
+        bool, typer.Option("--allow-incomplete", help="Accept unfinished runs; they are marked.")
+    ] = False,
+    push: Annotated[
+        bool, typer.Option("--push", help="Upload the files. Without it nothing leaves this machine.")
+    ] = False,
+    pull_request: Annotated[bool, typer.Option("--pull-request", help="Upload to pull requests; the default.")] = False,
     branch: Annotated[
         str | None, typer.Option(help="Upload to this branch, or to an open pull request: refs/pr/7.")
     ] = None,
     to_main: Annotated[bool, typer.Option("--to-main", help="Upload to main.")] = False,
-    token_env: Annotated[str | None, typer.Option(help="Variable that holds the token, if not HF_TOKEN.")] = None,
+    token_env: Annotated[str | None, typer.Option(help="Environment variable with the token, if not HF_TOKEN.")] = None,
 ) -> None:
-    """Write a model's results as leaderboards on the Hub read them, check them, and upload them if told to.
+    """Write a model's results in the format of leaderboards on the Hub, check them, and upload them if asked to.
 
-    Everything lands in OUT to look at: model/ (.eval_results, README.md) and results/ (for a leaderboard Space).
+    Inspect the files in OUT first: model/ (.eval_results, README.md) and results/ (for a leaderboard Space).
     """
     from barista_bench.files.owned_folders import SUBMISSION, check_target
     from barista_bench.hub.files import README, ExistingFiles, all_files, eval_results_path, model_files, write_files
@@ -289,8 +299,10 @@ def _refuse_contradictions(
     push: bool, pull_request: bool, branch: str | None, to_main: bool, model_folder: Path | None
 ) -> None:
     if not push and (pull_request or branch or to_main):
-        raise ConfigError("nothing is uploaded without --push. Remedy: add it, or leave its options out")
+        raise ConfigError("upload options need --push. Remedy: add it, or leave the options out")
     if pull_request and (branch or to_main):
-        raise ConfigError("more than one place to upload to. Remedy: give one of --pull-request, --branch, --to-main")
+        raise ConfigError("more than one upload target. Remedy: give one of --pull-request, --branch, --to-main")
     if push and model_folder:
-        raise ConfigError("--push merges with what the Hub has, not with --model-folder. Remedy: leave one of them out")
+        raise ConfigError(
+            "--push merges with the repository on the Hub, not with --model-folder. Remedy: leave one of them out"
+        )

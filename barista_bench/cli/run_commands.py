@@ -1,4 +1,4 @@
-"""Commands that ask and score: demo, doctor, run, evaluate, score, compact, merge."""
+"""Commands that ask models and score answers: demo, doctor, run, evaluate, score, compact, merge."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 @app.command(rich_help_panel=RUN)
 def demo(
-    out: Annotated[Path, typer.Option(help="Folder for kitchen, data, runs and report.")] = Path("barista_demo"),
-    num_proc: Annotated[int, typer.Option(help="Processes that render.", min=1)] = 2,
+    out: Annotated[Path, typer.Option(help="Folder for kitchen, dataset, runs and report.")] = Path("barista_demo"),
+    num_proc: Annotated[int, typer.Option(help="Number of processes that render.", min=1)] = 2,
     browser: Annotated[bool, typer.Option(help="Open the report in a browser.")] = True,
     progress: Progress = True,
 ) -> None:
-    """Start here: render a toy kitchen, ask it BARISTA's tasks and open the report, offline and in under a minute.
+    """Start here: render a toy kitchen, ask BARISTA's tasks and open the report, offline, in under a minute.
 
-    The embedded models' answers come with the package, so that neither torch nor a GPU is needed; they are scored here.
+    The package contains the embedded models' answers and scores them here, so neither torch nor a GPU is needed.
     """
     import webbrowser
 
@@ -42,7 +42,7 @@ def demo(
         page = make(out, num_proc=num_proc, progress=progress, tell=echo)
     print_result(f"report: {page}", *_NEXT_STEPS.format(out=shlex.quote(str(out))).splitlines())
     if browser and not webbrowser.open(page.resolve().as_uri()):
-        echo(f"no browser here: open {page} yourself")
+        echo(f"no browser found: open {page} yourself")
 
 
 _NEXT_STEPS = """next, each with what it needs:
@@ -53,13 +53,13 @@ _NEXT_STEPS = """next, each with what it needs:
   barista-bench report {out}/runs --figures --out {out}/figures
   pip install 'barista_bench[studio]'  # graphs and masks to look at, and your own answers
   barista-bench studio {out}/kitchen {out}/data {out}/runs
-served models need [api], videos of your own [annotate]; docs/tutorial.md goes on from here"""
-"""Commands to go on with after the demo, and what each needs."""
+served models need [api], videos of your own [annotate]; docs/tutorial.md continues from here"""
+"""Commands to continue with after the demo, and their requirements."""
 
 
 @app.command(rich_help_panel=LOOK)
 def doctor(json: Json = False) -> None:
-    """Say what this machine has (Python, GPUs, codecs, optional parts, caches), and what adds the rest."""
+    """Show this machine's setup (Python, GPUs, codecs, optional parts, caches) and how to add missing parts."""
     from itertools import groupby
 
     from barista_bench.doctor import examine
@@ -78,10 +78,10 @@ def doctor(json: Json = False) -> None:
 
 @flag_command(app, RunConfig, positional="data", dry_run=True, rich_help_panel=RUN)
 def run(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
-    """Ask a model every example; every answer is logged at once, and nothing answered is asked again.
+    """Ask a model every example. Each answer is logged at once and never asked again.
 
-    A setting is taken from the first of: flag, environment variable (BARISTA_BENCH_<NAME>), run file (--config).
-    Start it under `accelerate launch` to spread whole videos over processes.
+    A setting is taken from the first of: flag, environment variable (BARISTA_BENCH_<NAME>), run file (--config). Start
+    it under `accelerate launch` to distribute complete videos over processes.
     """
     from barista_bench.runs.ask.runner import estimate, estimate_text, run_config
 
@@ -97,9 +97,9 @@ def run(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` 
 
 @flag_command(app, RunConfig, positional="data", rich_help_panel=RUN)
 def evaluate(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
-    """Run a model, score its answers and report them, in one go; --benchmark all takes every benchmark.
+    """Run a model, score its answers and report them in one command; --benchmark all runs every benchmark.
 
-    Run folders lie in OUT, and the report in OUT/report. What is answered already is not asked again.
+    Run folders go to OUT, and the report to OUT/report. Answered samples are not asked again.
     """
     from barista_bench.files.owned_folders import REPORT, check_target
     from barista_bench.reporting import write_report
@@ -117,7 +117,7 @@ def evaluate(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `reso
         session, budget_error = None, None
         try:
             session = run_config(config, opened_tasks)
-        except BudgetError as spent:  # what was answered is scored, as incomplete
+        except BudgetError as spent:  # the answers so far are scored, as incomplete
             budget_error = spent
         runs, unscored = score_tasks(opened_tasks, config.root)
         labels = run_labels(runs)
@@ -168,7 +168,7 @@ def diagnose(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `reso
 
 
 def _report_session(session: Session) -> None:
-    """Tell what a start did. Ends the command with exit code 1 where samples failed."""
+    """Print a summary of a start. End the command with exit code 1 if samples failed."""
     seconds = ", ".join(f"{name} {value:.1f} s" for name, value in session.seconds.items() if value)
     echo(f"{session.asked} samples answered, {session.already_done} were answered before ({seconds})")
     exit_on_failures(session, "samples")
@@ -183,18 +183,20 @@ def score(
     predictions: Annotated[
         Path | None, typer.Option(help="Answers that another harness recorded: a file or a folder, see --format.")
     ] = None,
-    form: Annotated[str | None, typer.Option("--format", help="Of --predictions, e.g. handyvqa.")] = None,
-    out: Annotated[Path, typer.Option(help="Parent of the run folders that --predictions become.")] = Path("runs"),
-    model: Annotated[str | None, typer.Option(help="Whose answers --predictions are, if they do not say.")] = None,
+    form: Annotated[str | None, typer.Option("--format", help="Format of --predictions, e.g. handyvqa.")] = None,
+    out: Annotated[Path, typer.Option(help="Parent of the run folders that are made from --predictions.")] = Path(
+        "runs"
+    ),
+    model: Annotated[str | None, typer.Option(help="Model that gave --predictions, if they do not name it.")] = None,
     log_to: Annotated[
-        Tracker | None, typer.Option(help="Experiment tracker that gets settings, figures and coverage too.")
+        Tracker | None, typer.Option(help="Experiment tracker that also receives settings, scores and coverage.")
     ] = None,
-    num_proc: Annotated[int, typer.Option(help="Processes; each scores whole runs.", min=1)] = 1,
+    num_proc: Annotated[int, typer.Option(help="Number of processes; each scores complete runs.", min=1)] = 1,
     json: Json = False,
 ) -> None:
     """Score runs from their logs: writes results.json and scores.jsonl. No model is asked.
 
-    Figures by --option that the run was not started with are kept beside its own, as results.<digest>.json. With
+    Scores with an --option that the run was not started with are saved beside its own, as results.<digest>.json. With
     --predictions, answers that another harness recorded become run folders first.
     """
     from barista_bench.api import run_folders
@@ -236,7 +238,7 @@ def score(
 
 @app.command(rich_help_panel=RUN)
 def compact(folder: Annotated[Path, typer.Argument(help="Run folder.")]) -> None:
-    """Merge the logs of all processes of a run into one, without lines that a later one replaced."""
+    """Merge the logs of all processes of a run into one, without superseded lines."""
     from barista_bench.runs.log_reader import compact as compact_logs
 
     with exit_on_error():
@@ -246,10 +248,10 @@ def compact(folder: Annotated[Path, typer.Argument(help="Run folder.")]) -> None
 
 @app.command(rich_help_panel=RUN)
 def merge(
-    folders: Annotated[list[Path], typer.Argument(help="Run folders of one run, from machines that share nothing.")],
+    folders: Annotated[list[Path], typer.Argument(help="Run folders of one run, from machines without a shared disk.")],
     out: Annotated[Path, typer.Option(help="Run folder to write.")],
 ) -> None:
-    """Join the run folders that machines without a common disk have written of one run."""
+    """Join run folders of one run, written by machines without a shared disk."""
     from barista_bench.runs.log_reader import merge as merge_runs
 
     with exit_on_error():

@@ -1,4 +1,4 @@
-"""The commands that open the studio, and invite people to a study."""
+"""Commands that open the studio and invite people to a study."""
 
 from __future__ import annotations
 
@@ -34,18 +34,19 @@ def studio(
         ),
     ] = None,
     by: Annotated[
-        str | None, typer.Option(help="Who annotates, reviews and answers. Your login name by default.")
+        str | None, typer.Option(help="Your name as annotator, reviewer and participant; your login name by default.")
     ] = None,
     compare: Annotated[
-        list[Path] | None,
-        typer.Option(help="Project of another annotator of the same videos; may be given several times."),
+        list[Path] | None, typer.Option(help="Another annotator's project of the same videos; may be repeated.")
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder for people's answers and ratings.")] = Path("people"),
-    port: Annotated[int, typer.Option(help="Port on this machine. 0 takes a free one.")] = 0,
+    port: Annotated[int, typer.Option(help="Port on this machine; 0 takes a free port.")] = 0,
     browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = True,
 ) -> None:
-    """Look at graphs and runs, annotate and review, answer the questions yourself; run the other commands by button: a
-    page on this machine alone. Or serve a study."""
+    """Open a page on this machine to browse graphs and runs, annotate, review, answer questions and run commands.
+
+    With a study, serve the study instead.
+    """
     with exit_on_error():
         from barista_bench.studio.server import studio_server
         from barista_bench.studio.study import is_study
@@ -73,25 +74,26 @@ def studio(
 
 @app.command(rich_help_panel=LOOK)
 def invite(
-    data: Annotated[list[Path], typer.Argument(help="Datasets made by `build`, one a benchmark.")],
-    participants: Annotated[str, typer.Option(help="Names, with commas; they stand in the report.")],
-    task: Annotated[str, typer.Option(help="Tasks to ask, with commas, or all.")] = "all",
-    items: Annotated[int, typer.Option(min=1, max=10_000, help="Questions a task and person that count.")] = 20,
+    data: Annotated[list[Path], typer.Argument(help="Datasets written by `build`, one per benchmark.")],
+    participants: Annotated[str, typer.Option(help="Names, separated by commas; the report shows them.")],
+    task: Annotated[str, typer.Option(help="Tasks to ask, separated by commas, or all.")] = "all",
+    items: Annotated[int, typer.Option(min=1, max=10_000, help="Scored questions per task and person.")] = 20,
     overlap: Annotated[
-        int | None, typer.Option(min=0, help="How many of them are the same for everybody; all by default.")
+        int | None, typer.Option(min=0, help="Number of questions that everyone gets; all by default.")
     ] = None,
-    out: Annotated[Path, typer.Option(help="Folder of the study, which is made or goes on.")] = Path("study"),
-    port: Annotated[int, typer.Option(min=1, max=65535, help="Port on this machine where it is served.")] = 8800,
+    out: Annotated[Path, typer.Option(help="Study folder; created or continued.")] = Path("study"),
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port on this machine that serves the study.")] = 8800,
     public_url: Annotated[
         str | None,
         typer.Option(
             metavar="https://HOST",
-            help="Where links lead: the address of a reverse proxy that adds TLS. By default the port itself.",
+            help="Address for the links: a reverse proxy that adds TLS. By default the port itself.",
         ),
     ] = None,
 ) -> None:
-    """Invite people to answer what models are asked: a study with a link for each. Who is invited again gets a new
-    link."""
+    """Invite people to answer the models' questions: a study with a link for each person. Inviting again renews the
+    link.
+    """
     with exit_on_error():
         from barista_bench.studio.inviting import invite as invite_people
         from barista_bench.studio.study import Study, public_origin
@@ -107,7 +109,7 @@ def invite(
         )
         for name, link in invite_people(out, study, split_names(participants)).items():
             print_result(f"{name}  {link}")
-        echo(f"links are shown once; serve the study with: barista-bench studio {shlex.quote(str(out))}")
+        echo(f"links are shown only once; serve the study with: barista-bench studio {shlex.quote(str(out))}")
 
 
 def _serve_study(paths: list[Path], *, has_other_options: bool) -> None:
@@ -117,7 +119,7 @@ def _serve_study(paths: list[Path], *, has_other_options: bool) -> None:
         remedy = (
             "name the folder of one study, and no other path, --folder, --by, --compare or --port (`invite` takes it)"
         )
-        raise ConfigError(f"a study is served by itself, at the port that `invite` wrote down. Remedy: {remedy}")
+        raise ConfigError(f"a study is served separately, at the port that `invite` saved. Remedy: {remedy}")
     with study_server(paths[0]) as server:
         study = server.study
         print_result(f"{len(study.participants)} people can answer at {study.origin}, by their links")

@@ -1,13 +1,13 @@
-"""The contracts that all rooms share.
+"""The contracts that all package areas share.
 
-What a task is       `task` (the contract: what is asked, how it is scored, how it is shown), `deriving` (tasks made of
+Tasks                `task` (the contract: question, scoring, display), `deriving` (tasks made of
                      a scene graph or of a benchmark's own files), `options` (the user's choices)
-What it asks with    `prompt` (text and images, wordings as data), `boxes` (how models write boxes)
+Questions            `prompt` (text and images, wordings as data), `boxes` (how models write boxes)
                      `fencing` (JSON in fences), `model_names` (models that need no checkpoint)
-What is recorded     `example` (Example, Prediction, Status, typed columns), `frozen_lines` (of a release),
-                     `failures` (how an answer is wrong), `training_videos` (what a model was trained on)
-Figures              `statistics` (each figure stated once), `resampling` (their intervals), `leaderboards` (names of
-                     those on the Hub), `model_samples` (what tables of papers are made of)
-Machinery            `guarding` (calls of tasks), `remembering` (values worked out once), `plugins` (what packages
-                     register)
+Records              `example` (Example, Prediction, Status, typed columns), `frozen_lines` (of a release),
+                     `failures` (how an answer is wrong), `training_videos` (videos that a model was trained on)
+Scores               `statistics` (each score defined once), `resampling` (their intervals), `leaderboards` (names of
+                     leaderboards on the Hub), `model_samples` (the data of papers' tables)
+Internals            `guarding` (calls of tasks), `remembering` (cached values), `plugins` (additions by other
+                     packages)
 """

@@ -1,7 +1,7 @@
-"""Boxes as annotations, releases and models write them.
+"""Convert boxes between the forms that annotations, releases and models use.
 
-Ground truth is always `[x0, y0, x1, y1]` in pixels of the displayed frame; the release freezes it on an integer
-grid of 0..1000 (`to_grid`), and models write in their declared `BoxFormat`, which is never guessed from an answer.
+Ground truth is always `[x0, y0, x1, y1]` in pixels of the displayed frame; the release freezes it on an integer grid of
+0..1000 (`to_grid`), and models write in their declared `BoxFormat`, which is never guessed from an answer.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ BOX_ORDERS: tuple[BoxOrder, ...] = get_args(BoxOrder)
 
 @dataclass(frozen=True, slots=True)
 class BoxFormat:
-    """A way to write a box: the order of its numbers, and the size that a full image side maps to.
+    """A way to write a box: the order of its numbers, and the number that a full image side maps to.
 
     `scale` 1000 means integers 0..1000, 100 integers 0..100, 1 means fractions, None pixels of the image as sent.
     """
@@ -27,15 +27,15 @@ class BoxFormat:
     scale: int | None = 1000
 
     def __str__(self) -> str:
-        """The text that `parse` reads."""
+        """Return the text that `parse` reads."""
         return f"{self.order}/{self.scale or 'pixels'}"
 
     @classmethod
     def parse(cls, text: str) -> BoxFormat:
-        """The format that settings and files write as `yxyx/1000` and the like, with any whole scale of 1 and more.
+        """Return the format of a text such as `yxyx/1000`, with any whole scale of at least 1.
 
         Raises:
-            ValueError: it is none.
+            ValueError: the text is not a box format.
 
         >>> BoxFormat.parse("yxyx/1000"), BoxFormat.parse("xyxy/pixels")
         (BoxFormat(order='yxyx', scale=1000), BoxFormat(order='xyxy', scale=None))
@@ -50,7 +50,7 @@ class BoxFormat:
 
 
 DEFAULT_BOX_FORMAT = BoxFormat()
-"""The format of boxes where nobody says another: of models of unknown families, and in the columns of datasets."""
+"""The default box format: for models of unknown architectures, and in the columns of datasets."""
 FAMILY_FORMATS = {
     "gemma": BoxFormat("yxyx"),
     "gemini": BoxFormat("yxyx"),
@@ -71,7 +71,7 @@ Xyxy = tuple[float, float, float, float]
 
 
 def four_numbers(values: object, limit: float = LARGEST) -> list[float] | None:
-    """The values if they are a list of four numbers from `-limit` to `limit` (booleans are none), else None.
+    """Return the values if they are a list of four numbers from `-limit` to `limit` (booleans do not count), else None.
 
     >>> four_numbers([1, 2.5, 3, 4]), four_numbers([1, 2, 3, True]), four_numbers([1, 2, 3, 1e400])
     ([1.0, 2.5, 3.0, 4.0], None, None)
@@ -84,13 +84,13 @@ def four_numbers(values: object, limit: float = LARGEST) -> list[float] | None:
 
 
 def as_xyxy(box: Sequence[float]) -> Xyxy:
-    """The four numbers of a box as a tuple."""
+    """Return the four numbers of a box as a tuple."""
     x0, y0, x1, y1 = box
     return x0, y0, x1, y1
 
 
 def xywh_to_xyxy(box: Sequence[float]) -> Xyxy:
-    """The annotation's `[x, y, width, height]` as corners, pixels.
+    """Return the annotation's `[x, y, width, height]` as corners, in pixels.
 
     >>> xywh_to_xyxy((10, 20, 30, 40))
     (10, 20, 40, 60)
@@ -100,8 +100,7 @@ def xywh_to_xyxy(box: Sequence[float]) -> Xyxy:
 
 
 def to_grid(box: Xyxy, width: int, height: int) -> list[int]:
-    """Pixels to the release's grid, xyxy: `clamp(round(pixel / size * 1000))`
-    (docs/upstream/barista.md).
+    """Convert pixels to the release's grid, xyxy: `clamp(round(pixel / size * 1000))` (docs/upstream/barista.md).
 
     >>> to_grid((0, 90, 640, 400), 640, 360)
     [0, 250, 1000, 1000]
@@ -110,7 +109,8 @@ def to_grid(box: Xyxy, width: int, height: int) -> list[int]:
 
 
 def from_grid(box: Sequence[float], width: int, height: int, scale: int = GRID) -> Xyxy:
-    """The release's grid of 0..scale, xyxy, to pixels; in the released order of operations, to the last digit.
+    """Convert the release's grid of 0..scale, xyxy, to pixels, in the released order of operations and equal to the
+    last digit.
 
     >>> from_grid([0, 250, 1000, 1000], 640, 360)
     (0.0, 90.0, 640.0, 360.0)
@@ -120,7 +120,6 @@ def from_grid(box: Sequence[float], width: int, height: int, scale: int = GRID) 
 
 
 def _written(box: Sequence[float], order: BoxOrder) -> Xyxy:
-    """The four numbers of corners in an order."""
     x0, y0, x1, y1 = box
     match order:
         case "xyxy":
@@ -134,7 +133,6 @@ def _written(box: Sequence[float], order: BoxOrder) -> Xyxy:
 
 
 def _corners(numbers: Sequence[float], order: BoxOrder) -> Xyxy:
-    """The corners [x0, y0, x1, y1] of four numbers in an order."""
     a, b, c, d = numbers
     match order:
         case "xyxy":
@@ -150,9 +148,9 @@ def _corners(numbers: Sequence[float], order: BoxOrder) -> Xyxy:
 def write_box(
     box: Xyxy, box_format: BoxFormat, width: int, height: int, *, exact: bool = False
 ) -> list[int] | list[float]:
-    """A pixel box as a model of this format writes it: integers, or fractions of four decimals for scale 1.
+    """Return a pixel box as a model of this format writes it: integers, or fractions of four decimals for scale 1.
 
-    `exact` neither rounds nor cuts it to the image: what is read is the box that was given.
+    `exact` neither rounds nor clips it to the image: reading returns the same box.
 
     >>> write_box((0, 90, 640, 360), BoxFormat("yxyx", 1000), 640, 360)
     [250, 0, 1000, 1000]
@@ -172,7 +170,7 @@ def write_box(
 
 
 def read_box(numbers: Sequence[float], box_format: BoxFormat, width: int, height: int) -> Xyxy:
-    """Four numbers of a model of this format as a pixel box. Inverted and degenerate boxes stay as they are.
+    """Return four numbers of a model of this format as a pixel box. Inverted and degenerate boxes stay as they are.
 
     >>> read_box([250, 0, 1000, 1000], BoxFormat("yxyx", 1000), 640, 360)
     (0.0, 90.0, 640.0, 360.0)
@@ -184,7 +182,7 @@ def read_box(numbers: Sequence[float], box_format: BoxFormat, width: int, height
 
 
 def describe_format(box_format: BoxFormat) -> str:
-    """The format in words, for prompts.
+    """Return the format in words, for prompts.
 
     >>> describe_format(BoxFormat("yxyx", 1000))
     '[y_min, x_min, y_max, x_max], integers from 0 to 1000 relative to the size of the image'
@@ -198,5 +196,5 @@ def describe_format(box_format: BoxFormat) -> str:
 
 
 def box_names(box_format: BoxFormat) -> str:
-    """The order alone, e.g. `y_min, x_min, y_max, x_max`."""
+    """Return only the order, e.g. `y_min, x_min, y_max, x_max`."""
     return ", ".join(_NAMES[box_format.order])

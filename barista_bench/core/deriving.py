@@ -1,6 +1,6 @@
-"""The ways from a release to a frozen set: tasks over a scene graph, and tasks over a benchmark's own annotations.
+"""Make frozen sets from releases: tasks over a scene graph, and tasks over a benchmark's own annotations.
 
-A `GraphTask` finds candidates in a scene graph and builds those sampled; a `ReleaseTask` takes its questions from a
+A `GraphTask` finds candidates in a scene graph and builds the sampled ones; a `ReleaseTask` takes its questions from a
 benchmark's own annotation files.
 """
 
@@ -21,14 +21,15 @@ Vocabulary: TypeAlias = "tuple[tuple[str, str], ...]"
 
 
 class Candidate(NamedTuple):
-    """A place where an example can be made. Light: a release has hundreds of thousands, and a few thousand are sampled.
+    """A place where an example can be made. Small, since a release has hundreds of thousands, of which thousands are
+    sampled.
 
     Attributes:
-        video_id: the video of the example's frames.
-        frame: the first of them.
-        group: class, category or question type, by which a task caps.
-        item: what else the task needs to find the candidate again in its video.
-        numbers: what else the task needs to select it among those of all videos.
+        video_id: video of the example's frames.
+        frame: first frame of the example.
+        group: class, category or question type, for which a task limits the number of examples.
+        item: other data that the task needs to find the candidate again in its video.
+        numbers: other data that the task needs to select among the candidates of all videos.
     """
 
     video_id: str
@@ -41,52 +42,56 @@ class Candidate(NamedTuple):
 class GraphTask(Task, Generic[SamplingT]):
     """A task whose examples come from annotated frames.
 
-    It derives them in two steps, so that only what is sampled is built: see docs/design.md, "Candidates".
+    It makes them in two steps, so that only sampled examples are built: see docs/design.md, "Candidates".
     """
 
     breakdown_keys: ClassVar[tuple[str, ...]] = ("split", "preparation")
     layers: ClassVar[tuple[Layer, ...]] = LAYERS
-    """Sections of the graph in which what is not stated makes an answer wrong."""
+    """Sections of the graph whose missing records make an answer wrong."""
 
     def span(self, video: VideoGraph, candidate: Candidate, sampling: SamplingT) -> tuple[int, int]:
-        """Frames [start, stop) over which these sections must leave nothing out; by default those of the video."""
+        """Return frames [start, stop) over which these sections must be complete; by default the frames of the
+        video.
+        """
         return 0, video.frame_count
 
     def incompleteness(self, video: VideoGraph, candidate: Candidate, sampling: SamplingT) -> str | None:
-        """The reason why right answers cannot be told from wrong ones, where annotation is incomplete; else None."""
+        """Return why incomplete annotation makes right and wrong answers indistinguishable; None if it does not."""
         span = self.span(video, candidate, sampling)
         gaps = [layer for layer in self.layers if not video.coverage.covers_layer(layer, *span)]
         return f"its source does not state all {' and '.join(gaps).replace('_', ' ')} there" if gaps else None
 
     def vocabulary(self, video: VideoGraph, sampling: SamplingT) -> Vocabulary:
-        """Words of one video that the examples of others need too, e.g. class ids and names. Asked of every video."""
+        """Return words of one video that examples of other videos need too, e.g. class ids and names. Called for every
+        video.
+        """
         return ()
 
     @abstractmethod
     def candidates(self, video: VideoGraph, sampling: SamplingT) -> Iterator[Candidate | SkippedExample]:
-        """The places where one video has examples, in order of frames; deterministic, from this video alone.
+        """Yield the places where one video has examples, in order of frames; deterministic, from this video only.
 
-        An example that the data make impossible is yielded as a `SkippedExample`, so that it is counted.
+        An example that the data do not allow is yielded as a `SkippedExample`, so that it is counted.
         """
 
     def select(
         self, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: SamplingT
     ) -> Iterator[Candidate | SkippedExample]:
-        """The candidates that remain after caps over all videos, in their order."""
+        """Yield the candidates that remain after limits over all videos, in their order."""
         yield from candidates
 
     @abstractmethod
     def build(
         self, video: VideoGraph, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: SamplingT
     ) -> Iterator[Example]:
-        """One example for each of a video's candidates, in the order given. `vocabulary` is that of all videos."""
+        """Yield one example per candidate of a video, in the given order. `vocabulary` covers all videos."""
 
 
 class Release(Protocol):
     """The annotation files of a benchmark, read and checked.
 
-    `root` holds the annotations and `videos` the media, which need not all be there. `problems` lists what is wrong
-    with the files.
+    `root` holds the annotations and `videos` the media, some of which may be missing. `problems` lists the problems of
+    the files.
     """
 
     root: Path
@@ -94,7 +99,7 @@ class Release(Protocol):
     problems: Sequence[Problem]
 
     def video_path(self, video_id: str) -> Path:
-        """The path of a video (a file, or a folder of frames), whether or not it exists.
+        """Return the path of a video (a file, or a folder of frames), even if it does not exist.
 
         Raises:
             DataError: the name leads out of `videos`.
@@ -112,7 +117,7 @@ class ReleaseTask(Task, Generic[SamplingT]):
 
     @abstractmethod
     def examples(self, release: Release, sampling: SamplingT) -> Iterator[Example | SkippedExample]:
-        """All examples in canonical order, with the frames that the sampling chooses.
+        """Yield all examples in canonical order, with the frames that the sampling chooses.
 
         An example whose video is missing or damaged is yielded as a `SkippedExample`, so that it is counted.
         """

@@ -1,4 +1,4 @@
-"""The third part of a task: how a sample is shown to people, and told to judges."""
+"""The third part of a task: how a sample is shown to people and to judges."""
 
 from __future__ import annotations
 
@@ -57,21 +57,21 @@ class Explanation:
 
     @classmethod
     def of(cls, hits: Iterable[str] = (), misses: Iterable[str] = (), wrong: Iterable[str] = ()) -> Explanation:
-        """One row a text, in the order of the arguments: right, true but not answered, answered but not true."""
+        """Make one row per text, in the order of the arguments: right, true but not answered, answered but not true."""
         verdicts: tuple[tuple[Verdict, Iterable[str]], ...] = (("hit", hits), ("miss", misses), ("wrong", wrong))
         return cls(tuple(ExplanationRow(verdict, text) for verdict, texts in verdicts for text in texts))
 
 
 @dataclass(frozen=True, slots=True)
 class Overlay:
-    """One box, and the mask in it where there is one, to draw over an image of a sample, for people.
+    """One box, with its mask if there is one, to draw over an image of a sample, for people.
 
     Args:
-        image: which of `Task.images`, from 0.
+        image: index in `Task.images`, from 0.
         box: [x0, y0, x1, y1] in pixels of that image; a predicted one may lie outside of it.
-        kind: `reference` is what scoring compares with, `predicted` what was answered, `given` what the question shows.
-        label: a few words.
-        mask: what the box is around, in pixels of a frame of any size, which is stretched over the image.
+        kind: `reference` for the reference, `predicted` for the answer, `given` for boxes that the question shows.
+        label: a short text.
+        mask: mask of the boxed object, in pixels of a frame of any size, which is stretched over the image.
     """
 
     image: int
@@ -82,7 +82,7 @@ class Overlay:
 
 
 class Display(ABC):
-    """The third part of a task: for people and judges; no figure is made of it."""
+    """The third part of a task: display for people and judges; no score depends on it."""
 
     row_note: ClassVar[str]
     """A description of one example, in a line, for dataset cards."""
@@ -91,41 +91,44 @@ class Display(ABC):
 
     @abstractmethod
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
-        """The reasons for the example's score: hits first, then misses, then wrong answers."""
+        """Return the reasons for the example's score: hits first, then misses, then wrong answers."""
 
     def failures(self, example: Example, prediction: Prediction | None) -> tuple[AnswerFailure, ...]:
-        """The failures of an answer; empty where it is right. One that cannot be read fails once, in all objects."""
+        """Return the failures of an answer; empty if it is right. An unreadable answer has one failure, about all
+        objects.
+        """
         if prediction is None:
             return (AnswerFailure("format", evidence_objects(example)),)
         return tuple(self.mistakes(example, prediction))
 
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
-        """The failures of an answer that can be read, by the matching that its score is made of.
+        """Return the failures of a readable answer, by the matching that its score uses.
 
-        Here misses and wrong answers as `explain` tells them, of the `failure_kinds`; tasks that know more override it.
+        By default, misses and wrong answers of `explain`, with the `failure_kinds`; tasks with more details override
+        it.
         """
         rows, kinds = self.explain(example, prediction).rows, self.failure_kinds
         return [AnswerFailure(kinds[row.verdict]) for row in rows if row.verdict in kinds]
 
     def overlays(self, example: Example, prediction: Prediction | None) -> tuple[Overlay, ...]:
-        """Boxes to draw over the example's images. Without a prediction, those of question and reference."""
+        """Return boxes to draw over the example's images. Without a prediction, the boxes of question and reference."""
         return ()
 
     def image_captions(self, example: Example) -> tuple[str, ...]:
-        """Captions of `images`, in their order."""
+        """Return captions of `images`, in their order."""
         return tuple(f"frame {frame.frame_index}" for frame in example.frames)
 
     def facets(self, example: Example) -> Fields:
-        """Keys of analysis beside `metadata`: from question and reference, never from an answer."""
+        """Return keys of analysis beside `metadata`: from question and reference, never from an answer."""
         return {}
 
     def judged(self, example: Example, prediction: Prediction) -> Judged | None:
-        """The sample as a judge sees it; None for a task that no judge scores.
+        """Return the sample as a judge sees it; None for a task that no judge scores.
 
-        The criteria stand in `rubrics/<name>.yaml`.
+        The criteria are in `rubrics/<name>.yaml`.
         """
         return None
 
     def rationale(self, example: Example, prediction: Prediction) -> Rationale | None:
-        """The sample as a judge of reasoning sees it; None for a task that asks for none."""
+        """Return the sample as a judge of reasoning sees it; None for a task that asks for no reasons."""
         return None

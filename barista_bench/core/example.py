@@ -1,8 +1,8 @@
 """One question and one answer: Example, Prediction, Status; the typed columns of a question; answers that are scores.
 
-An example reads from left to right: `inputs` is all that the model and the parser may see, `target` is what scoring
-compares with, `metadata` is what analysis groups by, `evidence` leads back into the scene graph. Each of these columns
-is declared once (`TypedFields`), which gives the checks, the types and the `datasets` features.
+An example reads from left to right: `inputs` is all that the model and the parser may see, `target` is the reference,
+`metadata` has the keys of analysis, `evidence` refers to the scene graph. Each of these columns is declared once
+(`TypedFields`), which defines the checks, the types and the `datasets` features.
 
 Models that score given texts answer `{"scores": {"A": 0.31, "B": 0.27}}`, a finite number for each of `Task.choices`.
 """
@@ -60,7 +60,7 @@ class FrameRef:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One question, complete: JSON values only, so that it reads from and writes to every format without loss."""
+    """One complete question: JSON values only, so that every format stores it without loss."""
 
     example_id: str
     benchmark: str
@@ -84,14 +84,14 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class ParseError:
-    """The answer could not be read. Not an exception: a model that answers badly is an outcome to count."""
+    """An answer that could not be read. Not an exception: a model that answers badly is an outcome to count."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """A parsed answer. `dropped` counts entries of it that the task's rules left out as invalid."""
+    """A parsed answer. `dropped` counts its entries that the task's rules left out as invalid."""
 
     value: Fields
     dropped: int = 0
@@ -99,7 +99,7 @@ class Prediction:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """One sample as a metric sees it: `prediction` is None where there is no readable answer."""
+    """One sample as a metric sees it: `prediction` is None if there is no readable answer."""
 
     example: Example
     prediction: Prediction | None
@@ -107,12 +107,12 @@ class Scored:
 
 @dataclass(frozen=True, slots=True)
 class SkippedExample:
-    """A candidate that could not become an example, and why; it is counted and reported.
+    """A candidate that could not become an example, and the reason; it is counted and reported.
 
     Args:
-        frame: its first frame, as far as that is known.
-        reason: why, in words that others left out for the same share.
-        about: its name in the release's file, where it has one.
+        frame: its first frame, if known.
+        reason: the reason, with the same text for all examples that it applies to.
+        about: its name in the release's file, if it has one.
     """
 
     frame: FrameRef
@@ -121,18 +121,18 @@ class SkippedExample:
 
     @property
     def text(self) -> str:
-        """The example that is left out, and why."""
+        """Return the skipped example and the reason as text."""
         return f"{self.about}: {self.reason}" if self.about else self.reason
 
 
 def evidence_objects(example: Example) -> tuple[str, ...]:
-    """Ids of the annotated objects that an example is about; empty where its evidence names none."""
+    """Return the ids of the annotated objects that an example is about; empty if its evidence names none."""
     ids = example.evidence.get("object_ids")
     return tuple(str(name) for name in ids if name) if isinstance(ids, list | tuple) else ()
 
 
 def content_seed(*parts: str | int) -> int:
-    """A 63-bit seed made from content, the same on every machine and in every order of work."""
+    """Return a 63-bit seed made from content, the same on every machine and in every order of work."""
     digest = hashlib.sha256(json.dumps(parts, ensure_ascii=False).encode()).digest()
     return int.from_bytes(digest[:8], "big") >> 1
 
@@ -140,7 +140,7 @@ def content_seed(*parts: str | int) -> int:
 Int64 = Annotated[int, msgspec.Meta(extra={"dtype": "int64"})]
 """A whole number that may pass 32 bits; plain `int` is an int32 column."""
 PixelBox = Annotated[list[float], msgspec.Meta(min_length=4, max_length=4)]
-"""Four numbers; the field that holds it says in which order and unit."""
+"""Four numbers; the field's own documentation defines their order and unit."""
 GridBox = Annotated[list[int], msgspec.Meta(min_length=4, max_length=4)]
 """Four whole numbers on the release's grid."""
 
@@ -150,17 +150,17 @@ _PREPARED_TYPES: set[type[TypedFields]] = set()
 
 
 class TypedFields(msgspec.Struct):
-    """The fields of one column of an example, or of records inside of it. Fields that it does not name are left out."""
+    """The fields of one column of an example, or of records inside it. Fields that it does not name are left out."""
 
     @classmethod
     def read(cls, fields: Fields) -> Self:
-        """The fields, checked.
+        """Return the checked fields.
 
         Raises:
-            DataError: a field is absent or of another kind; a dataset may come from anywhere.
+            DataError: a field is missing or has another type; a dataset may come from anywhere.
         """
         if cls not in _PREPARED_TYPES:
-            with _FIRST_READ:  # msgspec ends the process where two threads are the first to use a type
+            with _FIRST_READ:  # msgspec crashes the process if two threads are the first to use a type
                 msgspec.json.Decoder(cls)
                 _PREPARED_TYPES.add(cls)
         try:
@@ -169,18 +169,18 @@ class TypedFields(msgspec.Struct):
             raise DataError(f"an example's {cls.__name__}: {error}. Remedy: build the dataset again") from error
 
     def write(self) -> dict[str, Any]:
-        """JSON values, in the order declared."""
+        """Return JSON values, in the order declared."""
         return msgspec.to_builtins(self)
 
 
 class _Column(TypedFields):
-    """The fields of a whole column."""
+    """The fields of a complete column."""
 
     column: ClassVar[Literal["inputs", "target", "metadata", "evidence"]]
 
     @classmethod
     def of(cls, example: Example) -> Self:
-        """The column of an example, read once, and not to be changed.
+        """Return the column of an example; it is read once and must not be changed.
 
         Raises:
             DataError: as `read`.
@@ -216,7 +216,7 @@ class Evidence(_Column):
 
 
 def features_of(kind: type[TypedFields]) -> Features:
-    """The `datasets` features of a column.
+    """Return the `datasets` features of a column.
 
     >>> class Inputs(TypedFields): boxes: list[PixelBox]; row: Int64
     >>> features_of(Inputs)["row"]
@@ -228,7 +228,7 @@ def features_of(kind: type[TypedFields]) -> Features:
 
 
 def field_types(kind: type[TypedFields]) -> dict[str, Any]:
-    """Each field's type, with its annotations."""
+    """Return each field's type, with its annotations."""
     hints = get_type_hints(kind, include_extras=True)
     return {name: hints[name] for name in kind.__struct_fields__}
 
@@ -259,7 +259,7 @@ class _ScoredChoices(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def write_scores(scores: Mapping[str, float]) -> str:
-    """The answer of a model that scores; rounded to six decimals, so that hardware does not change it.
+    """Return the answer of a model that scores; rounded to six decimals, so that hardware does not change it.
 
     >>> write_scores({"A": 0.31000000001, "B": -0.5})
     '{"scores": {"A": 0.31, "B": -0.5}}'
@@ -268,7 +268,7 @@ def write_scores(scores: Mapping[str, float]) -> str:
 
 
 def read_scores(text: str, labels: Collection[str]) -> dict[str, float] | None:
-    """The scores of such an answer, in the order of `labels`; None where the text is anything else.
+    """Return the scores of such an answer, in the order of `labels`; None for any other text.
 
     >>> read_scores('{"scores": {"B": 1, "A": 0.5}}', ["A", "B"])
     {'A': 0.5, 'B': 1.0}
@@ -285,7 +285,7 @@ def read_scores(text: str, labels: Collection[str]) -> dict[str, float] | None:
     return {label: scores[label] for label in labels}
 
 
-_DECIMALS = 6  # of a rate that is worked out of times, in frames a second
+_DECIMALS = 6  # of a rate that is computed from times, in frames per second
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,9 +293,9 @@ class FrameTimes:
     """The times of n frames by their numbers in the video: frame i is `indices[i] / fps` seconds after its first.
 
     Args:
-        fps: frames a second of the video as it was filmed, not of the frames that are shown.
+        fps: frames per second of the video as filmed, not of the frames shown.
         indices: n numbers from 0, in the order shown.
-        frame_count: of the whole video; None where it is not known.
+        frame_count: frames of the complete video; None if unknown.
 
     Raises:
         ValueError: `fps` is not a positive number.
@@ -311,9 +311,10 @@ class FrameTimes:
 
     @classmethod
     def of_seconds(cls, indices: Sequence[int], seconds: Sequence[float]) -> Self | None:
-        """The times of frames from their seconds after the video's first; each number is the nearest at the mean rate.
+        """Return the times of frames from their seconds after the video's first; each number is the nearest at the mean
+        rate.
 
-        At a rate that does not vary that is `indices`. None where there is no later frame than the first.
+        At a constant rate that is `indices`. None if no frame is later than the first.
         """
         end, last = max(zip(seconds, indices, strict=True))
         if not (end > 0 and last > 0):
@@ -322,7 +323,7 @@ class FrameTimes:
         return cls(fps, tuple(round(second * fps) for second in seconds))
 
     def of_images(self, images: Sequence[int]) -> Self:
-        """The times of some of the frames, by their place among the n; a place may come twice."""
+        """Return the times of some of the frames, by their index among the n; an index may be repeated."""
         return type(self)(self.fps, tuple(self.indices[image] for image in images), self.frame_count)
 
     @property
@@ -331,25 +332,25 @@ class FrameTimes:
 
     @property
     def span(self) -> int:
-        """The distance from the first to the last, in frames of the video; 0 where all are of one moment."""
+        """Return the distance from the first to the last, in frames of the video; 0 if all have the same time."""
         return max(self.indices) - min(self.indices)
 
     @property
     def rate(self) -> float:
-        """Frames shown a second, in the mean. Raises ZeroDivisionError where all are of one moment."""
+        """Return the mean number of frames shown per second. Raises ZeroDivisionError if all have the same time."""
         return (len(self.indices) - 1) * self.fps / self.span
 
     @property
     def is_even(self) -> bool:
-        """Whether they lie at equal distances, up to the rounding to whole frames."""
+        """Whether the frames are evenly spaced, up to the rounding to whole frames."""
         steps = [after - before for before, after in pairwise(self.indices)]
         return max(steps) - min(steps) <= 1
 
     def metadata(self) -> dict[str, int | float | list[int]]:
-        """The fields of transformers' `VideoMetadata`, which vLLM reads too.
+        """Return the fields of transformers' `VideoMetadata`, which vLLM reads too.
 
-        `total_num_frames` is how many frames of the video those shown stand for, since processors that know one rate
-        alone make it of that: `sampled_fps`, which is `rate` up to half a frame over the whole stretch.
+        `total_num_frames` is the number of video frames that the shown ones cover, since processors that support a
+        single rate compute it from that: `sampled_fps`, which is `rate` up to half a frame over the complete span.
         """
         count = len(self.indices)
         stretch = round(count * self.span / (count - 1)) if count > 1 else 1

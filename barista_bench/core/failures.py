@@ -1,4 +1,4 @@
-"""Failures of answers, in one vocabulary for all tasks."""
+"""Describe failures of answers, in one vocabulary for all tasks."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ FAILURE_KINDS: dict[FailureKind, str] = {
 
 
 class AnswerFailure(NamedTuple):
-    """One thing that is wrong with an answer. `objects` are ids of the annotated objects that it is about, if any."""
+    """One failure of an answer. `objects` are the ids of the annotated objects that it is about, if any."""
 
     kind: FailureKind
     objects: tuple[str, ...] = ()

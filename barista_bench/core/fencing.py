@@ -1,10 +1,9 @@
-"""Untrusted text in prompts.
+"""Fence untrusted text in prompts.
 
-Text of a model or a dataset is fenced, so that it can neither leave its place nor look like the prompt: one line of
-JSON, in which everything beside plain letters, digits and ordinary punctuation is written as `\\uXXXX` (control and
-invisible characters, look-alikes of other scripts, and what chat templates, tags, code fences and JSON objects are
-made of). The line stands between markers that hold a digest of it, which nobody can write into the text that the
-digest is made of.
+Text of a model or a dataset is fenced, so that it can neither leave its place nor imitate the prompt. It becomes one
+line of JSON, where everything except plain letters, digits and ordinary punctuation is written as `\\uXXXX`: control
+and invisible characters, look-alikes of other scripts, and the characters of chat templates, tags, code fences and JSON
+objects. The line is placed between markers that contain its digest, which the text itself cannot contain.
 """
 
 from __future__ import annotations
@@ -15,13 +14,13 @@ import re
 from collections.abc import Mapping
 
 MAX_TEXT = 20_000
-"""Characters of one field that is shown; what is beyond them is counted in a note."""
+"""Maximum number of characters shown of one field; a note counts the rest."""
 
 _STRUCTURAL = re.compile(r"[<>{}\[\]|`#]")
 
 
 def fenced(fields: Mapping[str, str]) -> tuple[str, str]:
-    """Name of the markers, and the material as one line of JSON.
+    """Return the name of the markers, and the material as one line of JSON.
 
     >>> name, line = fenced({"answer": "a <b> cup"})
     >>> line, name.startswith("MATERIAL-")

@@ -1,4 +1,4 @@
-"""Frozen lines of all benchmarks, and the release beside a file for what its lines leave out."""
+"""Read frozen lines of all benchmarks, and the release beside a file for data that its lines leave out."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class FrozenFrame(msgspec.Struct):
 
 
 class FrozenLine(msgspec.Struct):
-    """One line of a frozen file; `metadata` and `task_data` are the task's own."""
+    """One line of a frozen file; the task defines `metadata` and `task_data`."""
 
     example_id: NonEmptyText
     task_name: str
@@ -53,10 +53,10 @@ class FrozenLine(msgspec.Struct):
 
 
 def frozen_line_of(record: object, *, nested: bool = False) -> FrozenLine:
-    """The parts of a line that all tasks have in common.
+    """Return the parts of a line that all tasks share.
 
     Args:
-        nested: whether video ids may be relative paths, as those of other benchmarks are.
+        nested: whether video ids may be relative paths, as in other benchmarks.
 
     Raises:
         DataError: a field is missing or cannot be used.
@@ -71,13 +71,13 @@ def frozen_line_of(record: object, *, nested: bool = False) -> FrozenLine:
 
 
 def typed(value: object, kind: type[RecordT], where: str) -> RecordT:
-    """A JSON value as a typed record; keys that the record does not know are passed over.
+    """Return a JSON value as a typed record; unknown keys are ignored.
 
     Args:
-        where: the key that messages name before the path within the value.
+        where: key that messages put before the path within the value.
 
     Raises:
-        DataError: it does not fit; names the path.
+        DataError: the value does not fit; names the path.
     """
     try:
         return msgspec.convert(value, kind)
@@ -88,7 +88,9 @@ def typed(value: object, kind: type[RecordT], where: str) -> RecordT:
 
 @dataclass(frozen=True)
 class ReleaseRoot:
-    """The release beside a frozen file, asked only for what the file leaves out; `path` None where there is none."""
+    """The release beside a frozen file, used only for data that the file leaves out; `path` is None if there is
+    none.
+    """
 
     path: Path | None = None
     _sizes: dict[str, tuple[int, int]] = field(default_factory=dict)
@@ -96,25 +98,25 @@ class ReleaseRoot:
     @cached_property
     def _graph(self) -> SceneGraph:
         if self.path is None:
-            raise DataError("the release is needed. Remedy: say with --root where its videos and annotations lie")
+            raise DataError("the release is needed. Remedy: give the folder of its videos and annotations with --root")
         return SceneGraph(self.path)
 
     def video(self, video_id: str, need: str) -> VideoGraph:
-        """The annotations of a video.
+        """Return the annotations of a video.
 
-        Raises DataError where there are none, naming what the file lacks: `need`.
+        Raises DataError if there are none; it names `need`, the data that the file lacks.
         """
         with _lookup_of(need):
             return self._graph[video_id]
 
     @cached_property
     def relation_labels(self) -> tuple[tuple[str, str], ...]:
-        """(relation type, value) pairs over all videos: reads the release once. Raises DataError without one."""
+        """Return (relation type, value) pairs over all videos: reads the release once. Raises DataError without one."""
         with _lookup_of("vocabulary"):
             return self._graph.relation_labels()
 
     def frame_size(self, video_id: str) -> tuple[int, int]:
-        """(width, height) in pixels, from the annotations, else from the video itself.
+        """Return (width, height) in pixels, from the annotations, else from the video itself.
 
         Raises DataError where neither can be read.
         """

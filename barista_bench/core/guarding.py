@@ -1,9 +1,9 @@
-"""Calling the methods of a task, which anybody may have written: what one raises is one failure, and costs no other.
+"""Guard the calls of tasks, whose code may come from anyone: an error is one failure and affects nothing else.
 
-`guarded` makes a `TaskError` of it, which names task, method and example. What is lost with it is for the caller to
-say: a request fails, a sample is counted as `task_error`, a set has no figures. Where it would end what is made for
-people out of many samples (a report, an analysis), `attempt` gives something else instead and adds the failure to the
-task's `faults`. A command raises these at its end (`raise_faults`).
+`guarded` turns an error into a `TaskError`, which names task, method and example. The caller decides the consequence: a
+request fails, a sample is counted as `task_error`, a set has no scores. For output made for people from many samples (a
+report, an analysis), `attempt` returns a replacement and adds the failure to the task's `faults`. A command raises
+these at its end (`raise_faults`).
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ _REFUSING_METHODS: Final = frozenset(
 
 @contextmanager
 def guarded(task: Task, method: Method, about: Example | str) -> Iterator[None]:
-    """Guard the call of one method of a task, about an example, or about what `about` says.
+    """Guard the call of one method of a task, about an example or another subject `about`.
 
     Raises TaskError where the method raised.
     """
     try:
         yield
-    except Exception as error:  # a task may raise anything: this is the one place that expects it
+    except Exception as error:  # a task may raise anything: this is the only place that handles it
         if method in _REFUSING_METHODS and isinstance(error, BaristaError):
             raise
         where = about.example_id if isinstance(about, Example) else about
@@ -51,7 +51,7 @@ def guarded(task: Task, method: Method, about: Example | str) -> Iterator[None]:
 
 
 def unit_of(task: Task, example: Example) -> str:
-    """The `Task.resampling_unit` of an example. Raises TaskError."""
+    """Return the `Task.resampling_unit` of an example. Raises TaskError."""
     with guarded(task, "resampling_unit", example):
         return task.resampling_unit(example)
 
@@ -59,7 +59,7 @@ def unit_of(task: Task, example: Example) -> str:
 def attempt(
     task: Task, method: Method, example: Example, call: Callable[[], ReturnT], otherwise: OtherT
 ) -> ReturnT | OtherT:
-    """The result of a method; where it raises, `otherwise`, and a fault of the task."""
+    """Return the result of a method; if it raises, note a fault of the task and return `otherwise`."""
     try:
         with guarded(task, method, example):
             return call()
@@ -76,7 +76,9 @@ def note_fault(task: Task, message: str) -> None:
 
 
 def raise_faults(faults: Iterable[str]) -> None:
-    """Raise failures of tasks as one TaskError, which names the first and counts the others; nothing where none is."""
+    """Raise failures of tasks as one TaskError, which names the first and counts the others; does nothing without
+    failures.
+    """
     first, *others = dict.fromkeys(faults) or [""]
     if first:
         raise TaskError(first + (f" (and {len(others)} more failures of tasks)" if others else ""))

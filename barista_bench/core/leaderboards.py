@@ -1,4 +1,4 @@
-"""Leaderboards on the Hub: what they are called, by datasets and by results alike. Light: a Space imports it."""
+"""Name leaderboards on the Hub, for datasets and results. Imports little, since a Space imports it."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Final, NamedTuple
 EVAL_FILE: Final = "eval.yaml"
 """The file of a dataset repository that lists its leaderboards (hub-docs `docs/hub/eval-results.md`)."""
 RULES_FILE: Final = "leaderboard.yaml"
-"""Says of what examples each leaderboard is: in a results dataset, and in a published dataset."""
+"""File that names the examples of each leaderboard, in a results dataset and in a published dataset."""
 FRAMEWORK: Final = "barista-bench"
 """Our name in `evaluation_framework`. The Hub keeps a list of these: it must be entered there once."""
 SCALE: Final = 100
-"""Published values are 0 to 100; figures of results.json and of the paper are 0 to 1."""
+"""Published values are 0 to 100; scores in results.json and in the paper are 0 to 1."""
 OURS: Final = "ours "
 """Names of our own wordings start with it; see `PromptTexts.wording`."""
 RELEASED_RUN: Final = "released run:"
@@ -21,7 +21,7 @@ RELEASED_RUN: Final = "released run:"
 
 
 class Tasks(NamedTuple):
-    """The tasks of a benchmark, each with its primary figure, and the splits that its examples have."""
+    """The tasks of a benchmark, each with its primary metric, and the splits of its examples."""
 
     splits: tuple[str, ...]
     primary: Mapping[str, str]
@@ -59,10 +59,11 @@ _NO_NAME = re.compile(r"[^a-z0-9]+")
 
 
 def task_id(task: str, split: str, protocol: str, wording: str, *, options: str = "", limit: int | None = None) -> str:
-    """Name of a leaderboard: `relations`, `relations_test` of the split test, `relations_paper` of the paper's rules.
+    """Return the name of a leaderboard: `relations`, `relations_test` for the split test, `relations_paper` for paper
+    rules.
 
-    The Hub ranks whatever has one name, so that each wording but ours, other options than the task's defaults and runs
-    that were cut short have boards of their own.
+    The Hub ranks results of equal name together, so other wordings than ours, options other than the task's defaults
+    and runs with a limit have separate leaderboards.
 
     >>> task_id("t_stvg", "all", "release", "ours v1", options="matcher=exact", limit=20)
     't_stvg_matcher-exact_first-20'

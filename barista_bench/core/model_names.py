@@ -1,4 +1,4 @@
-"""Names of models that stand for no model of their own: baselines, people, ablations. Light: a Space reads it."""
+"""Names of models that need no checkpoint: baselines, people, ablations. Imports little, since a Space reads it."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ BASELINES: Final = (*SCRIPTED, *EMBEDDED, "tiny")
 HUMAN: Final = "human"
 """The prefix of a colon and a person's name: the studio logs people's answers as a model's."""
 ABLATIONS: Final = ("text_only", "first_frame", "shuffled_frames")
-"""Each stands before a colon and a model's name: that model sees less (`models/ablations.py`)."""
+"""Each is a prefix, followed by a colon and a model's name: that model sees less (`models/ablations.py`)."""
 AIDED: Final = "aided"
-"""Stands before a colon and the name of a model that is given facts of the graph with the question."""
+"""Prefix, before a colon, of a model that is given facts of the graph with the question."""
 ALTERED: Final = frozenset({*ABLATIONS, AIDED})
-"""Prefixes of models that are asked something else than the task asks: diagnoses, which no leaderboard takes."""
+"""Prefixes of models with changed questions: these runs are diagnoses, which no leaderboard accepts."""

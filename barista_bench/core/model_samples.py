@@ -1,6 +1,6 @@
 """Samples of models, from which benchmarks make the counterparts of their papers' tables and figures.
 
-Scores run from 0 to 1, whatever the paper prints.
+Scores run from 0 to 1, regardless of the paper's scale.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ class ModelSamples:
     """One model's answers to one task, from which tables are made.
 
     Args:
-        model: its label in the report.
-        task: with the options and the protocol that it was run by.
-        runs: the scored samples of each run, in the order of the set; those that do not count are absent.
-        judge_scores: by judge, then by `sample_name`, in the judge's own units; without those it did not score.
+        model: label in the report.
+        task: the task with the options and the protocol of the run.
+        runs: scored samples of each run, in the order of the set; samples that do not count are absent.
+        judge_scores: by judge, then by `sample_name`, in the judge's own units; unscored samples are absent.
     """
 
     model: str
@@ -31,16 +31,18 @@ class ModelSamples:
 
 
 RunsByModel: TypeAlias = Mapping[str, Sequence[Mapping[str, Json]]]
-"""Model -> the published figures of each of its runs."""
+"""Model -> the published scores of each of its runs."""
 
 
 def sample_name(example_id: str, run: int) -> str:
-    """The name of a sample in `ModelSamples.judge_scores`; `run` counts from 0."""
+    """Return the name of a sample in `ModelSamples.judge_scores`; `run` counts from 0."""
     return f"{example_id}#{run}"
 
 
 def run_mean(runs: Sequence[Mapping[str, Json]], *path: str) -> float | None:
-    """The mean of a published figure over the runs that have it; `path` leads to it through tables. None: none has."""
+    """Return the mean of a published score over the runs that have it; `path` leads to it through tables. None if none
+    has.
+    """
     numbers = []
     for run in runs:
         value: Json = run
@@ -52,6 +54,6 @@ def run_mean(runs: Sequence[Mapping[str, Json]], *path: str) -> float | None:
 
 
 def run_means(runs: RunsByModel, paths: Iterable[Sequence[str]]) -> list[tuple[str | float | None, ...]]:
-    """A row a model: its name, and `run_mean` of each path."""
+    """Return one row per model: its name, and `run_mean` of each path."""
     columns = list(paths)
     return [(model, *(run_mean(model_runs, *path) for path in columns)) for model, model_runs in runs.items()]

@@ -1,7 +1,7 @@
-"""The user's choices of a task: how its set is sampled, and options, which are recorded with every run.
+"""The user's choices for a task: the sampling of its set, and options, which are recorded with every run.
 
-Of the options one is known here: `protocol`, whose rules hold, those of a benchmark's released code or, where it
-differs, its paper's.
+One option is defined here: `protocol`, which selects the rules of a benchmark's released code or, where it differs, of
+its paper.
 """
 
 from __future__ import annotations
@@ -32,13 +32,14 @@ Seconds = Annotated[float, Meta(gt=0, le=3600)]
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """The parameters by which a frozen set is sampled. Every value changes the set, so all are part of its identity.
+    """The parameters that sample a frozen set. Every value changes the set, so all are part of its identity.
 
-    These hold for every task; what a task reads beside them are fields of a subclass.
+    These apply to every task; a subclass adds the fields of a task.
 
     Args:
-        limit: examples at the most, after shuffling; None for all of them.
-        seed: of the shuffle and, where it names no other, of a task's own choices; None keeps the order of the videos.
+        limit: maximum number of examples, after shuffling; None for all.
+        seed: seed of the shuffle and, without another seed, of a task's own choices; None keeps the order of the
+        videos.
         videos: only these videos; None for all.
         preparations: only videos of these preparation types; None for all.
         splits: only videos of these splits; None for all.
@@ -54,11 +55,13 @@ class Sampling:
 
     @classmethod
     def names(cls) -> tuple[str, ...]:
-        """Names of all parameters, the common ones first."""
+        """Return the names of all parameters, the common ones first."""
         return tuple(parameter.name for parameter in fields(cls))
 
     def with_overrides(self, overrides: Mapping[str, object]) -> Self:
-        """A copy with other values. Raises ConfigError where there is no such parameter, or a value is out of range."""
+        """Return a copy with other values. Raises ConfigError if a parameter does not exist or a value is out of
+        range.
+        """
         unknown = sorted(set(overrides) - set(self.names()))
         if unknown:
             remedy = nearest_of(unknown[0], sorted(self.names()))
@@ -67,7 +70,7 @@ class Sampling:
         types = get_type_hints(type(self), include_extras=True)
         for name, value in values.items():
             try:
-                msgspec.convert(value, types[name])  # a check alone: a whole number stays one
+                msgspec.convert(value, types[name])  # only a check: an integer stays an integer
             except msgspec.ValidationError as error:
                 raise ConfigError(f"{name} is {value!r}. Remedy: give a value of its kind ({error})") from error
         sampling = replace(self, **values)  # type: ignore[arg-type]
@@ -76,7 +79,7 @@ class Sampling:
         return sampling
 
     def differences(self, default: Sampling) -> dict[str, object]:
-        """The values that are not those of `default`, by name."""
+        """Return the values that differ from `default`, by name."""
         return {name: value for name, value in asdict(self).items() if value != getattr(default, name)}
 
     def selects(self, video: VideoGraph) -> bool:
@@ -85,16 +88,17 @@ class Sampling:
         return named and (not self.preparations or video.preparation in self.preparations)
 
     def refuse_unknown_videos(self, graph: SceneGraph) -> None:
-        """Raise DataError where `videos` names one that the graph lacks."""
+        """Raise DataError if `videos` names a video that the graph lacks."""
         absent = sorted(set(self.videos or ()) - set(graph.video_ids))
         if absent:
             raise DataError(f"{graph.root}: no video {absent[0]!r}. Remedy: choose one of its {len(graph)} videos")
 
     def sample(self, candidates: Sequence[CandidateT]) -> list[CandidateT]:
-        """Shuffle and cut, as the released freezer does: `Random(seed).shuffle`, then the first `limit`.
+        """Shuffle and limit, as the released freezer does: `Random(seed).shuffle`, then the first `limit`.
 
-        The order sampled depends on their number alone: candidates are sampled as their examples would be. Without a
-        seed they keep their order.
+        The sampled order depends only on the number of candidates, so candidates are sampled as their examples would
+        be.
+        Without a seed the order is unchanged.
         """
         sampled = list(candidates)
         if self.seed is not None:
@@ -102,7 +106,9 @@ class Sampling:
         return sampled[: self.limit]
 
     def generator(self, draw_seed: int | None = None) -> random.Random:
-        """The generator of a task's own choices over all videos: of `draw_seed`, else of `seed`, else of 0."""
+        """Return the random generator of a task's own choices over all videos, seeded by `draw_seed`, else `seed`, else
+        0.
+        """
         seeds = (seed for seed in (draw_seed, self.seed, 0) if seed is not None)
         return random.Random(next(seeds))  # noqa: S311  (reproducible sampling, not secrets)
 
@@ -112,7 +118,7 @@ class EvenSampling(Sampling):
     """The sampling of tasks that show a fixed number of frames, evenly spread.
 
     Args:
-        frames: of one example.
+        frames: number of frames of one example.
     """
 
     frames: Count = 16
@@ -130,16 +136,17 @@ class Option:
     """One option of a task.
 
     Args:
-        default: the value where none is given; its type is the option's type. None: off, and `kind` is the type.
+        default: value if none is given; its type is the option's type. None: off, and `kind` is the type.
         help: one line for users.
-        changes: what depends on it: the examples of a set, which then say so; the whole run on any set; the prompt; or
-            scores. Those that change scores alone may be changed whenever a run is scored; the others belong to the
-            run, and a run folder keeps them.
-        choices: the values allowed; empty for any.
-        low: least number.
-        high: greatest number.
-        kind: type of the value, where the default is None.
-        fetched_with: of a value that may be fetched from the Hub, the other option and its value that have it read.
+        changes: what depends on it: the examples of a set, which then record it; the run on any set; the prompt; or
+            scores. Options that change only scores may be changed whenever a run is scored; the others belong to the
+            run and are stored in its folder.
+        choices: allowed values; empty for any.
+        low: minimum.
+        high: maximum.
+        kind: type of the value, if the default is None.
+        fetched_with: for a value that may be fetched from the Hub, the other option and value that make the task read
+        it.
     """
 
     default: OptionValue
@@ -152,7 +159,7 @@ class Option:
     fetched_with: tuple[str, OptionValue] | None = None
 
     def checked(self, name: str, value: object) -> OptionValue:
-        """The value, if the option takes it. Raises ConfigError where it does not, naming the option."""
+        """Return the value if the option accepts it. Raises ConfigError if not, naming the option."""
         if value is None and self.default is None:
             return None
         kind = self.kind or type(self.default)
@@ -169,7 +176,7 @@ class Option:
         return value
 
     def _is_in_range(self, value: float) -> bool:
-        """Whether a number can be recorded, and lies in the option's range."""
+        """Whether a number can be recorded and is in the option's range."""
         if not math.isfinite(value) if isinstance(value, float) else abs(value) >= MAX_NUMBER:
             return False
         return (self.low is None or value >= self.low) and (self.high is None or value <= self.high)
@@ -183,8 +190,8 @@ class Option:
 
 
 def quoted(value: object) -> str:
-    """A value as messages show it."""
-    if type(value) is int and abs(value) >= MAX_NUMBER:  # Python writes out no integer of more than 4300 digits
+    """Return a value as messages show it."""
+    if type(value) is int and abs(value) >= MAX_NUMBER:  # Python does not print integers of more than 4300 digits
         return "a number that is too large"
     return f"{value!r}"[:100] if isinstance(value, bool | int | float | str) else f"a {type(value).__name__}"
 
@@ -193,7 +200,7 @@ def quoted(value: object) -> str:
 class ProtocolRule:
     """One rule on which a benchmark's release and its paper differ, in words.
 
-    `changes` says what depends on the protocol here: `nothing` where a rule is only documented.
+    `changes` names the things that depend on the protocol here: `nothing` if a rule is only documented.
     """
 
     changes: Literal["examples", "images", "prompt", "parsing", "scores", "nothing"]
@@ -210,7 +217,7 @@ class Protocol(Option):
 
 
 def protocol(rules: Sequence[ProtocolRule]) -> dict[str, Option]:
-    """The option of a task on which release and paper differ in these rules."""
+    """Return the option `protocol` of a task on which release and paper differ in these rules."""
     freezes = any(rule.changes in ("examples", "images") for rule in rules)
     note = "whose rules: the released code's, or the paper's where they differ"
     choices = ("release", "paper")
@@ -223,11 +230,11 @@ def _all_rules(package: str) -> dict[str, tuple[ProtocolRule, ...]]:
 
 
 def packaged_protocol(package: str, task: str) -> dict[str, Option]:
-    """The option `protocol` of a task, by the rules in a package's `protocols.yaml`."""
+    """Return the option `protocol` of a task, by the rules in a package's `protocols.yaml`."""
     return protocol(_all_rules(package)[task])
 
 
 def rules_of(options: Mapping[str, Option]) -> tuple[ProtocolRule, ...]:
-    """The rules of a task with these options that depend on the protocol, or are only documented."""
+    """Return the rules of a task with these options that depend on the protocol, or are only documented."""
     option = options.get("protocol")
     return option.rules if isinstance(option, Protocol) else ()

@@ -1,14 +1,14 @@
-"""Additions by other packages, by entry points: `barista_bench.<group>`, in setup.cfg or pyproject.toml.
+"""Load additions of other packages from entry points: `barista_bench.<group>`, in setup.cfg or pyproject.toml.
 
 | group | an entry is |
 |---|---|
 | benchmarks | a `Benchmark`: its tasks appear in every command and page |
 | models | a `ModelKind`: `run --model NAME:REST` asks it |
-| propagators, segmenters | a function of what stands after the colon in project.json: `NAME:REST` |
+| propagators, segmenters | a function of REST in a value `NAME:REST` of project.json |
 | graph_sources | a `GraphSource` of `barista_bench.other_graphs.source`: `import-graph --from NAME` |
-| metrics | a module of `evaluate`: what `barista_bench.load_metric(NAME)` gives |
+| metrics | a module of `evaluate`, which `barista_bench.load_metric(NAME)` returns |
 
-Our own are registered by the same means (docs/plugins.md).
+The package registers its own additions in the same way (docs/plugins.md).
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ Group: TypeAlias = Literal["benchmarks", "models", "propagators", "segmenters", 
 
 @cache
 def plugin_entries(group: Group) -> dict[str, EntryPoint]:
-    """The entries of a group, by name, in the order of names; nothing is imported.
+    """Return the entries of a group, by name, sorted by name; nothing is imported.
 
-    Raises ConfigError where two packages register one name.
+    Raises ConfigError if two packages register the same name.
     """
     entries: dict[str, EntryPoint] = {}
     for entry in sorted(entry_points(group=f"barista_bench.{group}"), key=lambda entry: entry.name):
@@ -40,7 +40,7 @@ def plugin_entries(group: Group) -> dict[str, EntryPoint]:
 
 
 def load_plugin(group: Group, name: str) -> object:
-    """The object registered under a name. Raises ConfigError where nothing is, or it cannot be imported."""
+    """Return the object registered under a name. Raises ConfigError if there is none, or it cannot be imported."""
     entry = plugin_entries(group).get(name)
     if entry is None:
         choices = ", ".join(plugin_entries(group)) or "none: install this package with pip"

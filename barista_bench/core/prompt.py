@@ -1,15 +1,15 @@
-"""Prompts, and their wordings as data: what tasks and models have between them.
+"""Prompts, and their wordings as data, shared by tasks and models.
 
 Media come first in a prompt and the question last, so that requests over the same frames share a prefix.
 
 A wording is a versioned YAML file, and users may bring their own: `{version: int, system: text, user: text}`, with
-`{name}` places that the task fills; tasks that ask in several steps or wordings have further texts in
-`extra: {name: text}`. `prompt_files.py` reads files of users. Results hold the wording's hash and its origin: runs of
-different wording are never compared.
+`{name}` places that the task fills; tasks that ask in several steps or wordings have further texts in `extra: {name:
+text}`. `prompt_files.py` reads files of users. Results hold the wording's hash and its origin: runs of different
+wording are never compared.
 
 Images stand where the user text has a place for them: `{image}` is the next one, `{images}` all that are left, each
-after the text `extra.image` where there is one (`{number}` in it counts from 1). One line break on either side of
-such a place belongs to it. A user text without any comes after the images.
+after the text `extra.image` where there is one (`{number}` in it counts from 1). One line break on either side of such
+a place belongs to it. A user text without any comes after the images.
 """
 
 from __future__ import annotations
@@ -54,7 +54,9 @@ class Prompt:
 
     @property
     def joined_parts(self) -> tuple[TextPart | ImagePart, ...]:
-        """The parts as chats hold them: texts that touch are one part, since templates and servers may trim parts."""
+        """Return the parts as chats hold them: adjacent texts are joined, since templates and servers may trim
+        parts.
+        """
         parts: list[TextPart | ImagePart] = []
         for part in self.parts:
             if isinstance(part, TextPart) and parts and isinstance(last := parts[-1], TextPart):
@@ -64,15 +66,15 @@ class Prompt:
         return tuple(parts)
 
     def messages(self) -> list[dict[str, Any]]:
-        """The chat that `apply_chat_template` takes: a system turn where there is one, and a user turn.
+        """Return the chat that `apply_chat_template` takes: a system turn if there is one, and a user turn.
 
-        A place of an image is `{"type": "image"}`; the first one is of the first image, and so on.
+        The place of each image is `{"type": "image"}`, in the order of the images.
         """
         turns = {"system": (TextPart(self.system),) if self.system else (), "user": self.joined_parts}
         return [{"role": role, "content": list(map(_content, parts))} for role, parts in turns.items() if parts]
 
     def as_text(self) -> str:
-        """The whole prompt as one text, images as `<image N>`: for logs, fingerprints and reports."""
+        """Return the complete prompt as one text, images as `<image N>`: for logs, fingerprints and reports."""
         user = "".join(p.text if isinstance(p, TextPart) else f"<image {p.index}>\n" for p in self.parts)
         return f"[system]\n{self.system}\n[user]\n{user}" if self.system else f"[user]\n{user}"
 
@@ -86,7 +88,7 @@ WORDING_PATTERN = r"^(ours v|[a-z ]+[@:])[0-9a-f]{1,20}$"
 
 
 def hash_name(kind: str, sha256: str) -> str:
-    """The name of a wording that is identified by its content alone.
+    """Return the name of a wording that is identified only by its content.
 
     >>> hash_name("file", "0123456789abcdef")
     'file:01234567'
@@ -104,7 +106,7 @@ IMAGE_PLACE = re.compile(r"\n?\{(image|images)\}\n?")
 
 @dataclass(frozen=True, slots=True)
 class PromptTexts:
-    """The wording of one task. `sha256` is of the file's bytes, or of the task's texts in a file of several.
+    """The wording of one task. `sha256` is the hash of the file's bytes, or of the task's texts in a file of several.
 
     `wording` is its origin: `ours v<version>`, `domain:<hash>` of ours in the words of a domain file, `file:<hash>`,
     `release@<commit>`, or another harness's own.
@@ -122,16 +124,16 @@ class PromptTexts:
             object.__setattr__(self, "wording", hash_name("file", self.sha256))
 
     def text(self, name: str, **values: str) -> str:
-        """One of the further texts, with values for its places.
+        """Return one of the further texts, with values for its places.
 
-        Raises ConfigError where the wording has no such text.
+        Raises ConfigError if the wording has no such text.
         """
         if name not in self.extra:
             raise ConfigError(f"the prompt file has no text extra.{name}, which this task asks. Remedy: write one")
         return fill(self.extra[name], values)
 
     def fill(self, **values: str) -> tuple[str, str]:
-        """System and user text with values for their `{name}` places. Other braces stay: prompts show JSON.
+        """Return system and user text with values for their `{name}` places. Other braces stay: prompts show JSON.
 
         >>> PromptTexts(1, 'Answer {"a": 1}', "Find {what}", "").fill(what="cups")
         ('Answer {"a": 1}', 'Find cups')
@@ -139,10 +141,10 @@ class PromptTexts:
         return fill(self.system, values), fill(self.user, values)
 
     def prompt(self, image_count: int, /, **values: str) -> Prompt:
-        """The texts with values for their places, and `image_count` images where the user text places them.
+        """Return the texts with values for their places, and `image_count` images where the user text places them.
 
         Raises:
-            ConfigError: it places more images or fewer.
+            ConfigError: the text places more or fewer images.
 
         >>> PromptTexts(1, "", "Frame:\\n{image}\\nFind {what}", "").prompt(1, what="cups").parts
         (TextPart(text='Frame:'), ImagePart(index=0), TextPart(text='Find cups'))
@@ -157,7 +159,7 @@ class PromptTexts:
         return Prompt(fill(self.system, values), parts)
 
     def _parts(self, image_count: int, values: Mapping[str, str]) -> Iterator[TextPart | ImagePart]:
-        pieces = IMAGE_PLACE.split(self.user)  # before values are put in: an example's own text places nothing
+        pieces = IMAGE_PLACE.split(self.user)  # before values are filled in: an example's text must not place images
         if len(pieces) == 1:
             yield from map(ImagePart, range(image_count))
         next_image = 0
@@ -176,7 +178,7 @@ class PromptTexts:
 
 
 def fill(template: str, values: Mapping[str, str]) -> str:
-    """Put values into their `{name}` places, in one pass: places inside of values stay as they are."""
+    """Put values into their `{name}` places, in one pass: places inside values stay as they are."""
     if not values:
         return template
     places = re.compile("|".join(re.escape(f"{{{name}}}") for name in values))
@@ -184,10 +186,10 @@ def fill(template: str, values: Mapping[str, str]) -> str:
 
 
 def packaged_prompts(package: str, task: str, domain_file: Path | None = None) -> PromptTexts:
-    """Our own wording of a task: `prompts/<task>.yaml` in the benchmark's package, in the words of a domain file.
+    """Return our wording of a task: `prompts/<task>.yaml` in the benchmark's package, with the words of a domain file.
 
     Args:
-        domain_file: coffee making's where it is None.
+        domain_file: None for the file of coffee making.
 
     Raises:
         ConfigError: the domain file cannot be read, or has no words for prompts.
@@ -206,27 +208,29 @@ _read_packaged_once = functools.cache(_read_packaged)
 
 
 def our_wording(version: int, sha256: str, domain_file: Path | None) -> str:
-    """The name of a packaged text in results: `ours v2`, or `domain:<hash>` in the words of another domain."""
+    """Return the name of a packaged wording in results: `ours v2`, or `domain:<hash>` with the words of another
+    domain.
+    """
     return hash_name("domain", sha256) if domain_file else f"ours v{version}"
 
 
 def in_domain_words(data: bytes, domain_file: Path | None) -> bytes:
-    """A packaged file with its places `{domain.NAME}` filled from a domain file, coffee making's where it is None."""
+    """Return a packaged file with its places `{domain.NAME}` filled from a domain file, by default coffee making's."""
     if b"{domain." not in data:
         return data
     import msgspec
 
-    from barista_bench.scene_graph.domain import load_domain  # here: models need prompts, and no graph
+    from barista_bench.scene_graph.domain import load_domain  # imported here: models need prompts, but no graph
 
     domain = load_domain(domain_file)
     if domain.prompts is None:
-        raise ConfigError(f"{domain_file}: prompts: not there. Remedy: write it as the package's domain.yaml does")
+        raise ConfigError(f"{domain_file}: prompts: missing. Remedy: add it as in the package's domain.yaml")
     words = {f"domain.{name}": text for name, text in msgspec.structs.asdict(domain.prompts).items()}
     return fill(data.decode(), words).encode()
 
 
 def domain_file_of(path: str | Path) -> Path | None:
-    """The file of a setting `domain:FILE`, whose words our own wording takes; None for other paths."""
+    """Return the file of a setting `domain:FILE`, whose words our wording takes; None for other paths."""
     text = str(path)
     return Path(text.removeprefix("domain:")).expanduser() if text.startswith("domain:") else None
 
@@ -241,7 +245,7 @@ class TaskTexts(Strict):
 
 
 def parse_prompts(data: bytes, name: str) -> PromptTexts:
-    """A prompt file of one task. Raises ConfigError naming file and field."""
+    """Parse a prompt file of one task. Raises ConfigError naming file and field."""
     try:
         texts = TaskTexts.model_validate(load_yaml(data, name), strict=True)
     except ValidationError as error:

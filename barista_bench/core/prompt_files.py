@@ -1,8 +1,8 @@
-"""Prompt files of users: one for one task, a folder of `<task>.yaml`, or one file with the texts of several tasks.
+"""Read prompt files of users: a file for one task, a folder of `<task>.yaml`, or one file with texts of several tasks.
 
-A file of several tasks has `tasks: {task: texts}`, `rubrics: {task: content of a rubric file}` for judges, and
-`writer: texts` for the writer of questions; it may lack any of them. `release: BENCHMARK` says that the texts are the
-release's: their hashes are checked then (`benchmarks.name_wording`).
+A file of several tasks has `tasks: {task: texts}`, `rubrics: {task: content of a rubric file}` for judges, and `writer:
+texts` for the writer of questions; it may lack any of them. `release: BENCHMARK` says that the texts are the release's:
+their hashes are checked then (`benchmarks.name_wording`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from barista_bench.files.reading import MAX_YAML, Strict, first_complaint, load_
 REMEDY = "write one (docs/prompt_files.md shows how), or let scripts/released_prompts.py write the release's"
 """What to do where there is no prompt file."""
 WRITER = "questions"
-"""The task whose texts are those of the writer of questions."""
+"""The task whose texts the writer of questions uses."""
 _SECTIONS = {"tasks", "rubrics", "writer"}
 
 
@@ -33,12 +33,12 @@ class _SetContent(Strict):
 
 
 class PromptSet(_SetContent):
-    """A prompt file of several tasks. `path` is where it lies."""
+    """A prompt file of several tasks. `path` is its location."""
 
     path: str
 
     def texts(self, task: str) -> PromptTexts:
-        """The wording of a task. Raises ConfigError where the file has none for it."""
+        """Return the wording of a task. Raises ConfigError if the file has none for it."""
         texts = self.writer if task == WRITER else self.tasks.get(task)
         if texts is None:
             raise self._missing_error("writer" if task == WRITER else f"tasks.{task}", list(self.tasks))
@@ -46,7 +46,7 @@ class PromptSet(_SetContent):
         return PromptTexts(sha256=content_hash(content), **content)
 
     def rubric(self, task: str) -> dict[str, Any]:
-        """The rubric of a task as a rubric file has it. Raises ConfigError where the file has none for it."""
+        """Return the rubric of a task as a rubric file has it. Raises ConfigError if the file has none for it."""
         if task not in self.rubrics:
             raise self._missing_error(f"rubrics.{task}", list(self.rubrics))
         return self.rubrics[task]
@@ -56,14 +56,14 @@ class PromptSet(_SetContent):
 
 
 def content_hash(content: object) -> str:
-    """SHA-256 of one section of a prompt file."""
+    """Return the SHA-256 of one section of a prompt file."""
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def read_prompt_set(path: str | Path) -> PromptSet | None:
-    """The content of a prompt file of several tasks; None for a folder and for a file of one.
+    """Return the content of a prompt file of several tasks; None for a folder and for a file of one task.
 
-    Raises ConfigError where the file cannot be read, or has a field that does not belong there.
+    Raises ConfigError if the file cannot be read, or has an unknown field.
     """
     if Path(path).is_dir():
         return None
@@ -80,9 +80,9 @@ def read_prompt_set(path: str | Path) -> PromptSet | None:
 
 
 def load_prompts(path: str | Path, task: str) -> PromptTexts:
-    """The wording of `task` from a file, or from `<task>.yaml` in a folder.
+    """Return the wording of `task` from a file, or from `<task>.yaml` in a folder.
 
-    Raises ConfigError where there is no such file, or it is not a prompt file, naming file and key.
+    Raises ConfigError if there is no such file, or it is not a prompt file, naming file and key.
     """
     if prompt_set := read_prompt_set(path):
         return prompt_set.texts(task)

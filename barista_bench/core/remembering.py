@@ -1,4 +1,4 @@
-"""Values worked out once: of an example, with which many answers are compared, or of a set of examples."""
+"""Cache values computed from an example, with which many answers are compared, or from a set of examples."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from typing import Any, TypeVar, TypeVarTuple
 from barista_bench.core.example import Example
 
 MAX_SETS = 256
-"""Sets of examples of which a function remembers what it gave: more than a benchmark has videos."""
+"""Maximum number of sets of examples with cached values: more than a benchmark has videos."""
 SubjectT = TypeVar("SubjectT")
 ConstantsT = TypeVarTuple("ConstantsT")
 ValueT = TypeVar("ValueT")
 
 
 def remembered(make: Callable[[SubjectT, *ConstantsT], ValueT]) -> Callable[[SubjectT, *ConstantsT], ValueT]:
-    """Call a function of an example or a tuple of examples, and of hashable constants, once for each.
+    """Cache a function of an example or a tuple of examples, and of hashable constants.
 
-    A value lives as long as its example, or until `MAX_SETS` other sets have come. It is shared, and not to be changed.
-    A list of examples may change: for one the function is called every time.
+    A value lives as long as its example, or until `MAX_SETS` other sets were used. It is shared and must not be
+    changed. A list of examples may change, so for a list the function is called every time.
     """
     of_set = lru_cache(MAX_SETS)(lambda same, *constants: make(same.subject, *constants))
 
@@ -38,7 +38,7 @@ def remembered(make: Callable[[SubjectT, *ConstantsT], ValueT]) -> Callable[[Sub
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Same:
-    """A key: a subject that has no hash of its own, equal to that very object alone."""
+    """A key for a subject without a hash, equal only to the same object."""
 
     subject: Any
 

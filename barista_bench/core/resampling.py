@@ -1,20 +1,20 @@
-"""Confidence intervals over resampling units, such as videos: what other units could have given.
+"""Compute confidence intervals over resampling units, such as videos: the scores that other units could have given.
 
-One rule for every figure of every command:
+The same rules apply to every score of every command:
 
-- The variance of a figure is the jackknife's: how much it moves when each unit in turn is left out.
-- A figure between two bounds (a score, 0 to 1; a difference of scores, -1 to 1) is treated as a fraction of so many
+- The variance of a score is the jackknife's: how much it changes when each unit in turn is left out.
+- A score between two bounds (a score, 0 to 1; a difference of scores, -1 to 1) is treated as a fraction of so many
   independent trials as would have that variance, fewer by what Student's t takes off for few units; its interval is
   Clopper and Pearson's of these trials. This is the interval of Korn and Graubard (Survey Methodology 24, 1998) for
   proportions of clustered samples. It stays within the bounds, and holds the figure itself.
 - Where all units have the same value, nothing tells how other units differ. A kind of unit that n units do not show may
   be as frequent as 1 - 0.025^(1/n), and its value may be as far off as the bounds allow. At a bound this is Clopper and
   Pearson's interval of n trials: 4 of 4 videos without a mistake give [0.398, 1], 12 of 12 give [0.735, 1].
-- A figure without bounds has Student's interval.
+- A score without bounds has Student's interval.
 - Fewer than two units give no interval.
 
-Only units that have the figure at all count, since a figure of hands rests on the videos that show hands.
-`tests/stats/test_coverage.py` holds how often these intervals cover the truth.
+Only units that have the score count: a score for hands depends on the videos that show hands.
+`tests/stats/test_coverage.py` checks how often these intervals cover the true value.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from barista_bench.core.task import Task
 
 LEVEL = 0.95
 PERMUTATIONS = 1000
-"""Permutations of a test at the most (`stats.comparison`)."""
+"""Maximum number of permutations of a test (`stats.comparison`)."""
 Bounds = tuple[float, float] | None
-"""The least and the greatest value that a figure can have; None where there is none."""
+"""The minimum and maximum of a score; None if there is no bound."""
 SCORE: Bounds = (0.0, 1.0)
 DIFFERENCE: Bounds = (-1.0, 1.0)
 _ROWS_AT_ONCE = 512
@@ -45,7 +45,7 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A confidence interval, and what it rests on: `units` resampling units that have the figure.
+    """A confidence interval; `units` is the number of resampling units that have the score.
 
     `method` is "effective trials", "unseen units" where all units have the same value, or "student" where the figure
     has no bounds.
@@ -59,25 +59,25 @@ class Interval:
 
 
 class ResampledRun(NamedTuple):
-    """The samples of one run: what their figures are made of, and the resampling unit of each of them."""
+    """The samples of one run: their statistics, and the resampling unit of each."""
 
     statistics: SampleStatistics
     units: tuple[str, ...]
 
     @classmethod
     def of(cls, task: Task, samples: Sequence[Scored], about: Example | str) -> ResampledRun:
-        """The run of these samples. `about` is the example or the runs that errors name. Raises TaskError."""
+        """Return the run of these samples. `about` is the example or the runs that errors name. Raises TaskError."""
         with guarded(task, "statistics", about):
             statistics = task.statistics(samples)
         return cls(statistics, tuple(unit_of(task, sample.example) for sample in samples))
 
     def subset(self, samples: Sequence[int]) -> ResampledRun:
-        """Some of the samples, by their positions."""
+        """Return some of the samples, by their positions."""
         return ResampledRun(self.statistics.subset(samples), tuple(self.units[at] for at in samples))
 
 
 def figures_of(runs: Sequence[ResampledRun], units: Sequence[str], weights: Floats) -> dict[str, Floats]:
-    """(D,) a figure, mean over runs, for (D, V) weights of the V `units`: those figures that every run has."""
+    """Return (D,) values per score, mean over runs, for (D, V) weights of the V `units`: scores that every run has."""
     column = {unit: at for at, unit in enumerate(units)}
     by_run = []
     for run in runs:
@@ -88,7 +88,7 @@ def figures_of(runs: Sequence[ResampledRun], units: Sequence[str], weights: Floa
 
 
 def figures_of_units(runs: Sequence[ResampledRun], units: Sequence[str]) -> dict[str, Floats]:
-    """(1 + 2V,) a figure, as `figures_of` gives it for the rows of `interval_weights`."""
+    """Return (1 + 2V,) values per score, as `figures_of` returns them for the rows of `interval_weights`."""
     count = len(units)
     blocks = [
         figures_of(runs, units, interval_weights(count, range(start, min(start + _ROWS_AT_ONCE, 1 + 2 * count))))
@@ -98,9 +98,9 @@ def figures_of_units(runs: Sequence[ResampledRun], units: Sequence[str]) -> dict
 
 
 def run_intervals(runs: Sequence[ResampledRun]) -> dict[str, Interval]:
-    """An interval for each figure, mean over these runs, over the resampling units of their samples.
+    """Return an interval for each score, mean over these runs, over the resampling units of their samples.
 
-    None at all for fewer than two units, and none for a figure that fewer than two of them have.
+    Empty for fewer than two units; scores that fewer than two units have are left out.
     """
     units = sorted({unit for run in runs for unit in run.units})
     if len(units) < 2:
@@ -112,7 +112,7 @@ def run_intervals(runs: Sequence[ResampledRun]) -> dict[str, Interval]:
 def ratio_interval(
     part: Floats, whole: Floats, *, runs: Sequence[int], units: Sequence[str], bounds: Bounds = SCORE
 ) -> Interval | None:
-    """The interval of sum(part) / sum(whole), taken of each run and averaged over runs: means, fractions, pooled rates.
+    """Return the interval of sum(part) / sum(whole) per run, averaged over runs: for means, fractions, pooled rates.
 
     None for fewer than two units.
 
@@ -144,7 +144,9 @@ def ratio_interval(
 
 
 def interval_weights(count: int, rows: range | None = None) -> Floats:
-    """(1 + 2V, V) the V units as they are, without each in turn, and each alone; or only some of the rows."""
+    """Return (1 + 2V, V) weights: the V units, the units without each in turn, and each unit alone; or some of these
+    rows.
+    """
     rows = range(1 + 2 * count) if rows is None else rows
     weights = np.zeros((len(rows), count))
     for place, row in enumerate(rows):
@@ -157,16 +159,16 @@ def interval_weights(count: int, rows: range | None = None) -> Floats:
 def figure_interval(
     values: Floats, bounds: Bounds = SCORE, level: float = LEVEL, *, telling: int | None = None
 ) -> Interval | None:
-    """The interval of a figure from its (1 + 2V,) values by the rows of `interval_weights`.
+    """Return the interval of a score from its (1 + 2V,) values by the rows of `interval_weights`.
 
     Args:
-        values: NaN stand where units have no such figure.
-        bounds: of the figure; one that leaves them has none.
+        values: NaN where units lack the score.
+        bounds: bounds of the score; a score outside them has no interval.
         level: fraction of cases in which the interval should hold the true value.
-        telling: how many units tell how far units differ, where it is fewer than have the figure.
+        telling: number of units that inform about differences between units, if fewer than have the score.
 
     Returns:
-        None where the figure is NaN, or fewer than two units have it, or tell how far they differ.
+        None if the score is NaN, or fewer than two units have it or inform about differences.
     """
     point, (left_out, alone) = float(values[0]), values[1:].reshape(2, -1)
     has_figure = ~np.isnan(alone)
@@ -192,14 +194,14 @@ def figure_interval(
 
 
 def _student(point: float, error: float, units: int, level: float) -> Interval | None:
-    """None where all units have the same value, as nothing then says how far off another may be."""
+    """Return Student's interval; None if all units are equal, since their differences are then unknown."""
     margin = _student_factor(units, level) * error
     return Interval(point - margin, point + margin, level, "student", units) if error > _ROUNDING else None
 
 
 def _trial_ends(fraction: float, error: float, units: int, level: float) -> tuple[float, float]:
-    """Clopper and Pearson's interval of the trials that have this standard error, fewer by Student's t."""
-    from scipy.special import betaincinv, ndtri  # when asked for: it takes longer to load than most commands run
+    """Return Clopper and Pearson's interval of the trials that have this standard error, fewer by Student's t."""
+    from scipy.special import betaincinv, ndtri  # imported on demand: loading takes longer than most commands run
 
     tail = (1 - level) / 2
     trials = fraction * (1 - fraction) / error**2 * (float(ndtri(1 - tail)) / _student_factor(units, level)) ** 2
@@ -210,7 +212,7 @@ def _trial_ends(fraction: float, error: float, units: int, level: float) -> tupl
 
 
 def _unseen_ends(fraction: float, units: int, level: float) -> tuple[float, float]:
-    """How far off the mean may be if units of another kind are as frequent as they can be without being seen."""
+    """Return the range of the mean if units of another kind are as frequent as they can be without being seen."""
     unseen = 1 - ((1 - level) / 2) ** (1 / units)
     return fraction - unseen * fraction, fraction + unseen * (1 - fraction)
 

@@ -1,9 +1,9 @@
-"""Figures from samples, stated once: what each sample adds, and what is made of the weighted sum.
+"""Compute scores from samples, each defined once: the contribution of each sample, and a function of the weighted sum.
 
-A task turns the samples of one run into `SampleStatistics`: answers are compared with the reference there, once.
-Everything else is a question of weights. The published figures count every sample once; intervals and permutation tests
-count it as often as each of their resamples takes it; a breakdown counts the samples of a group; the score of one
-sample counts it alone.
+A task turns the samples of one run into `SampleStatistics`, where answers are compared with the reference once.
+Everything else is a matter of weights. Published scores count every sample once; intervals and permutation tests count
+it as often as each resample takes it; a breakdown counts the samples of a group; the score of one sample counts only
+that sample.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Row: TypeAlias = Mapping[Hashable, float]
 Sums: TypeAlias = Mapping[Hashable, Floats]
 """(D,) of what all samples of each of D resamples add, by name."""
 Figures: TypeAlias = dict[str, Floats]
-"""(D,) a figure of each resample; NaN where a resample has none."""
+"""(D,) a score of each resample; NaN if a resample lacks it."""
 
 
 WIDE = 8
@@ -32,56 +32,56 @@ RESAMPLES_AT_ONCE = 256
 
 
 class SampleStatistics(ABC):
-    """The samples of one run as numbers, worked out once, from which all figures come; S samples in their order."""
+    """The samples of one run as numbers, computed once, from which all scores follow; S samples in their order."""
 
     @abstractmethod
     def figures(self, weights: Floats) -> Figures:
-        """The figures of D resamples.
+        """Return the scores of D resamples.
 
         Args:
-            weights: (D, S) how often each resample takes each sample, whole numbers of 0 and more.
+            weights: (D, S) how often each resample takes each sample, integers of at least 0.
         """
 
     def resampled_figures(self, weights: Floats, units: NDArray[np.int64]) -> Figures:
-        """The same as `figures`, where samples are resampled with the unit that they belong to.
+        """Return the same as `figures`, for samples that are resampled with the unit that they belong to.
 
         Args:
             weights: (D, V) how often each resample takes each of V units.
-            units: (S,) the one that each sample belongs to.
+            units: (S,) the unit of each sample.
         """
         return self.figures(weights[:, units])
 
     @abstractmethod
     def scores(self) -> dict[str, Floats]:
-        """(S,) the figures of each sample alone, by the names that stand for one sample."""
+        """Return the (S,) scores of each sample, by the names that apply to one sample."""
 
     @abstractmethod
     def subset(self, samples: Sequence[int]) -> SampleStatistics:
-        """The statistics of some of the samples, by their positions, in that order."""
+        """Return the statistics of some of the samples, by their positions, in that order."""
 
     def tables(self) -> dict[str, Any]:
-        """Tables beside the figures of all samples: counts, and figures by group. JSON values."""
+        """Return tables beside the scores of all samples: counts, and scores by group. JSON values."""
         return {}
 
     def published_figures(self) -> dict[str, Any]:
-        """The figures that all samples together have, and the tables."""
+        """Return the scores of all samples together, and the tables."""
         figures = self.figures(np.ones((1, self.size)))
         return {**{name: float(value[0]) for name, value in figures.items() if not np.isnan(value[0])}, **self.tables()}
 
     @property
     @abstractmethod
     def size(self) -> int:
-        """The number of samples, S."""
+        """Return the number of samples, S."""
 
 
 class SumStatistics(SampleStatistics):
-    """Statistics of figures that are functions of sums over samples.
+    """Statistics whose scores are functions of sums over samples.
 
     Args:
-        rows: (S,) what each sample adds; a name that a row leaves out counts 0 there.
-        figures: from sums of any resamples to figures; `n`, if no row has it, counts samples.
-        sample_scores: figure to the name that it has in the score of one sample; here each by its own name.
-        tables: from the sums over all samples to what is shown beside the figures.
+        rows: (S,) contribution of each sample; a name missing from a row counts 0.
+        figures: function from sums of any resamples to scores; `n`, if no row has it, counts samples.
+        sample_scores: score -> its name for one sample; by default the same name.
+        tables: function from the sums over all samples to tables shown beside the scores.
 
     >>> rows = [{"right": 1.0}, {"right": 0.0}]
     >>> accuracy = SumStatistics(rows, lambda sums: {"accuracy": fraction(sums["right"], sums["n"])})
@@ -103,7 +103,7 @@ class SumStatistics(SampleStatistics):
         self._table: NDArray[Any] = np.zeros((len(rows), len(self._names)))
         self._table[:, 0] = 1.0
         self._table[row_numbers, columns] = np.fromiter(chain.from_iterable(row.values() for row in rows), np.float64)
-        with np.errstate(invalid="ignore"):  # of what is not a number
+        with np.errstate(invalid="ignore"):  # divisions that give NaN
             as_int8 = self._table.astype(np.int8)
         if np.array_equal(as_int8, self._table):  # counts of single samples, an eighth of the memory
             self._table = as_int8
@@ -125,7 +125,7 @@ class SumStatistics(SampleStatistics):
         return self._masked_figures(sums)
 
     def resampled_figures(self, weights: Floats, units: NDArray[np.int64]) -> Figures:
-        """The same; whole numbers, whose sums are exact in any order, are added up by resampling unit first."""
+        """Return the same; integers, whose sums are exact in any order, are summed by resampling unit first."""
         is_whole = np.asarray((np.rint(self._table) == self._table).all(axis=0))
         sums = np.empty((len(weights), len(is_whole)))
         order = np.argsort(units, kind="stable")
@@ -144,7 +144,7 @@ class SumStatistics(SampleStatistics):
         return self._masked_figures(sums)
 
     def _masked_figures(self, sums: Floats) -> Figures:
-        """The figures of these sums, NaN where there is no sample."""
+        """Return the scores of these sums, NaN without samples."""
         figures = self._unmasked_figures(sums)
         empty = sums[:, 0] == 0
         return {name: np.where(empty, np.nan, values) for name, values in figures.items()} if empty.any() else figures
@@ -174,7 +174,7 @@ def mean_statistics(
     *,
     tables: Callable[[Row], dict[str, Any]] | None = None,
 ) -> SumStatistics:
-    """Statistics of figures that are plain means over samples, and `coverage`, the fraction of readable answers.
+    """Return statistics of plain means over samples, and `coverage`, the fraction of readable answers.
 
     >>> mean_statistics([{"accuracy": 1.0}, {"accuracy": 0.0}], [True, False]).published_figures()
     {'accuracy': 0.5, 'coverage': 0.5}
@@ -195,7 +195,7 @@ def mean_statistics(
 
 
 def fraction(part: Floats, whole: Floats, nothing: float | Floats = np.nan) -> Floats:
-    """part / whole, and `nothing` where whole is 0.
+    """Return part / whole, and `nothing` where whole is 0.
 
     >>> fraction(np.array([1.0, 0.0]), np.array([2.0, 0.0]), 1.0).tolist()
     [0.5, 1.0]

@@ -1,4 +1,4 @@
-"""The outcome of a sample. Light: a leaderboard Space reads it."""
+"""Define the outcome of a sample. Imports little, since a leaderboard Space reads it."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from enum import StrEnum
 class Status(StrEnum):
     """The outcome of one sample.
 
-    A log says what the model did; whether an answer can be read is found when it is scored. `truncated_thinking`: cut
-    off within the thoughts, before any answer. `infra_error`: nobody answered (see `Task.counts_provider_errors`).
-    `task_error`: the code of the task raised. Samples of these two that have no answer are asked again.
+    A log has the model's outcome; scoring finds out whether an answer can be read. `truncated_thinking`: cut off within
+    the reasoning, before any answer. `infra_error`: no answer arrived (see `Task.counts_provider_errors`).
+    `task_error`: the code of the task raised. Samples of these two statuses without an answer are asked again.
     """
 
     OK = "ok"
@@ -25,7 +25,7 @@ class Status(StrEnum):
 
     @property
     def is_outcome(self) -> bool:
-        """Whether the model did it; else there is nothing that could be held against the model."""
+        """Whether the status is the model's doing; otherwise it does not count against the model."""
         return self not in (Status.INFRA_ERROR, Status.TASK_ERROR)
 
 
@@ -34,6 +34,6 @@ RARE_STATUSES = frozenset({Status.TRUNCATED_THINKING, Status.TASK_ERROR})
 
 
 def status_counts(statuses: Iterable[str]) -> dict[str, int]:
-    """The number of samples of each status, zeros included; of `RARE_STATUSES` only where there is one."""
+    """Return the number of samples of each status, zeros included; `RARE_STATUSES` only if they occur."""
     counts = Counter(str(status) for status in statuses)
     return {str(status): counts[status] for status in Status if counts[status] or status not in RARE_STATUSES}

@@ -1,4 +1,4 @@
-"""The contract that every task keeps, in three parts: what is asked, how it is scored, how it is shown."""
+"""The contract of every task, in three parts: question, scoring, display."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ if TYPE_CHECKING:
 
     from barista_bench.core.options import Sampling
 
-# What a task is written with, wherever it is defined.
+# Names that the code of tasks imports from here.
 __all__ = ["AnswerFailure", "Example", "Fields", "FrameRef", "Json", "ParseError", "Prediction", "Scored"]
 __all__ += ["Explanation", "ExplanationRow", "Judged", "Overlay", "OverlayKind", "Rationale", "Verdict"]
 __all__ += ["Display", "Question", "Scoring", "Task", "evidence_objects"]
 
 
 class Question(ABC):
-    """The first part of a task. Nothing but `reference_answer`, `correct_choices` and `has_answer` sees the target."""
+    """The first part of a task. Only `reference_answer`, `correct_choices` and `has_answer` see the target."""
 
     benchmark: ClassVar[str]
     name: ClassVar[str]
@@ -70,10 +70,10 @@ class Question(ABC):
     answer_note: ClassVar[str]
     """The form of an answer, in a few words, for lists of tasks."""
     answered_by_text: ClassVar[bool] = True
-    """Whether models that write text can answer; else baselines and answers in a file alone."""
+    """Whether models that write text can answer; otherwise only baselines and answers in a file."""
 
     def features(self) -> Features:
-        """`datasets` features of the columns `inputs`, `target`, `metadata` and `evidence`.
+        """Return the `datasets` features of the columns `inputs`, `target`, `metadata` and `evidence`.
 
         Raises:
             ConfigError: a column has no field, which Parquet cannot hold.
@@ -86,37 +86,38 @@ class Question(ABC):
         for name, features in columns.items():
             if not features:
                 where = f"{self.benchmark}/{self.name}: {name}_type"
-                raise ConfigError(f"{where} has no field, and no file can hold such a column. Remedy: give it one")
+                raise ConfigError(f"{where} has no field, and no file can hold such a column. Remedy: add a field")
         return Features({name: dict(features) for name, features in columns.items()})
 
     @abstractmethod
     def prompt(self, example: Example, box_format: BoxFormat) -> Prompt:
-        """The question; depends on `inputs` and the model's box format alone."""
+        """Return the question; it depends only on `inputs` and the model's box format."""
 
     def follow_up(self, example: Example, answers: tuple[str, ...], box_format: BoxFormat) -> Prompt | None:
-        """The next question, in a conversation of its own, after these answers; None: the last of them is the answer.
+        """Return the next question, in a separate conversation, after these answers; None if the last of them is the
+        answer.
 
-        Every task that asks once has None. May count images, which are those of the example.
+        Always None for tasks that ask once. May count images, which are the example's images.
         """
         return None
 
     def frozen_question(self, example: Example) -> str | None:
-        """The sentence that the benchmark's own release freezes with an example; None where it freezes none."""
+        """Return the sentence that the benchmark's own release freezes with an example; None if it freezes none."""
         return None
 
     def choices(self, example: Example) -> Mapping[str, str]:
-        """Label to text of what the answer is chosen from, in the order asked, for models that score given texts.
+        """Return label -> text of the choices, in the order asked, for models that score given texts.
 
-        They answer as `read_scores` of `core/example.py` reads. Empty where nothing is given to choose from.
+        They answer in the form that `read_scores` of `core/example.py` reads. Empty if there are no choices.
         """
         return {}
 
     def correct_choices(self, example: Example) -> Sequence[str]:
-        """The labels of `choices` that are right; none where there are none, or the reference is hidden."""
+        """Return the labels of the right `choices`; empty if there are none, or the reference is hidden."""
         return ()
 
     def answered_choices(self, prediction: Prediction) -> Sequence[str]:
-        """The labels of `choices` that an answer names. Raises ConfigError where the task does not say so."""
+        """Return the labels of `choices` that an answer names. Raises ConfigError if the task does not define this."""
         raise ConfigError(f"{type(self).__name__} has choices, but no `answered_choices`. Remedy: leave its runs out")
 
     def has_answer(self, example: Example) -> bool:
@@ -124,20 +125,22 @@ class Question(ABC):
         return True
 
     def images(self, example: Example, frames: Sequence[NDArray[np.uint8]]) -> tuple[Image.Image, ...]:
-        """The images that the prompt counts, from the example's frames, each (height, width, 3) RGB; here those."""
+        """Return the images that the prompt counts, from the example's frames, each (height, width, 3) RGB; by default
+        the frames.
+        """
         return tuple(map(Image.fromarray, frames))
 
     def displayed_images(self, example: Example, images: Sequence[Image.Image]) -> tuple[Image.Image, ...]:
-        """An example's images as the run's options have them (resolution, a choice of frames); here all.
+        """Return an example's images after the run's options (resolution, a choice of frames); by default all.
 
-        Applied to stored and to decoded images alike: sets hold what `images` gives.
+        Applied to stored and decoded images alike: sets store the result of `images`.
         """
         return tuple(images)
 
     def frame_times(self, example: Example) -> FrameTimes | None:
-        """The times of the example's frames, by the clock of its prompt; None where its columns do not say.
+        """Return the times of the example's frames, by the clock of its prompt; None if its columns lack them.
 
-        Here by `fps` of its metadata, where there is one. What is not said here is asked of the media.
+        By default from `fps` of its metadata, if present. Missing times are read from the media.
         """
         fps, count = example.metadata.get("fps"), example.metadata.get("frame_count")
         if not isinstance(fps, int | float) or not 0 < fps < float("inf"):
@@ -146,31 +149,35 @@ class Question(ABC):
         return FrameTimes(float(fps), tuple(frame.frame_index for frame in example.frames), frame_count)
 
     def image_frames(self, example: Example) -> Sequence[int]:
-        """The place among the example's frames of each image that the prompt counts; here they are the same."""
+        """Return the index among the example's frames of each image that the prompt counts; by default they are the
+        same.
+        """
         return range(len(example.frames))
 
     def request_inputs(self, example: Example) -> Fields:
-        """The question as data for models that read no prompt, as the run's options put it; here the `inputs`."""
+        """Return the question as data for models that read no prompt, after the run's options; by default the
+        `inputs`.
+        """
         return example.inputs
 
     @abstractmethod
     def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
-        """Read an answer of a model that writes boxes as `box_format` says. Never raises, and never sees the target."""
+        """Read an answer of a model that writes boxes in `box_format`. Never raises, and never sees the target."""
 
     def answer_schema(self, example: Example) -> Fields | None:
-        """JSON Schema of the answer that the prompt asks for; None where it is not JSON."""
+        """Return the JSON Schema of the answer that the prompt asks for; None if it is not JSON."""
         return None
 
     @abstractmethod
     def reference_answer(self, example: Example, box_format: BoxFormat) -> str:
-        """The ground truth as a model would write it: what the `oracle` model says."""
+        """Return the reference as a model would write it: the answer of the `oracle` model."""
 
     @abstractmethod
     def random_answer(self, example: Example, rng: random.Random, box_format: BoxFormat) -> str:
-        """A valid answer that knows nothing of the image: what the `chance` model says."""
+        """Return a valid answer that uses nothing of the image: the answer of the `chance` model."""
 
     def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
-        """The most likely answer by the references of `others` alone: the `prior` model.
+        """Return the most likely answer given only the references of `others`: the answer of the `prior` model.
 
         Args:
             others: examples of other videos than this one's, in the order of the set; may be empty.
@@ -181,7 +188,7 @@ class Question(ABC):
         raise ConfigError(f"{self.benchmark}/{self.name} has no prior baseline. Remedy: use --model chance")
 
     def centre_answer(self, example: Example, box_format: BoxFormat) -> str:
-        """One box in the middle of the image for everything that is asked for: the `centre_box` model.
+        """Return one box in the middle of the image for each requested object: the answer of the `centre_box` model.
 
         Raises:
             ConfigError: the task asks for no boxes.
@@ -189,7 +196,7 @@ class Question(ABC):
         raise ConfigError(f"{self.benchmark}/{self.name} asks for no boxes. Remedy: use --model chance or prior")
 
     def copied_answer(self, example: Example, box_format: BoxFormat) -> str:
-        """The masks that the question gives of the first frame, on every frame: the `copy_first_mask` model.
+        """Return the question's masks of the first frame on every frame: the answer of the `copy_first_mask` model.
 
         Raises:
             ConfigError: the question gives no masks.
@@ -201,36 +208,37 @@ class Scoring(ABC):
     """The second part of a task."""
 
     primary: ClassVar[str]
-    """The figure that stands for the task in tables."""
+    """The primary metric, which represents the task in tables."""
     primary_note: ClassVar[str] = ""
-    """A description of the primary figure, in one sentence for readers of reports."""
+    """A description of the primary metric, in one sentence for readers of reports."""
     sample_score: ClassVar[str]
-    """The score that stands for one sample."""
+    """The score that represents one sample."""
     breakdown_keys: ClassVar[tuple[str, ...]]
     """Keys of `metadata` by which every result is broken down."""
     scores_whole_units: ClassVar[bool] = False
-    """Whether a resampling unit is scored as a whole, so that analysis must not group by what cuts one apart."""
+    """Whether a resampling unit is scored as one, so that analysis must not group by keys that split a unit."""
 
     @abstractmethod
     def statistics(self, samples: Sequence[Scored]) -> SampleStatistics:
-        """The statistics of these samples of one run, from which its figures come.
+        """Return the statistics of these samples of one run, from which its scores follow.
 
-        No readable answer scores as the protocol says.
+        Without a readable answer, a sample scores as the protocol defines.
         """
 
     def score(self, example: Example, prediction: Prediction | None) -> dict[str, float]:
-        """The figures of one sample; of many, ask their `statistics` once."""
+        """Return the scores of one sample; for many, compute their `statistics` once."""
         scores = self.statistics([Scored(example, prediction)]).scores()
         return {name: float(value[0]) for name, value in scores.items()}
 
     def aggregate(self, samples: Sequence[Scored]) -> dict[str, Json]:
-        """The task's figures over all samples of one run, and the tables beside them."""
+        """Return the task's scores over all samples of one run, and the tables beside them."""
         return self.statistics(samples).published_figures()
 
     def as_target(self, example: Example, prediction: Prediction) -> TypedFields | None:
-        """An answer in the place of the reference, so that others can be scored against it; None if it names nothing.
+        """Return an answer in the form of the reference, so that others can be scored against it; None if it names
+        nothing.
 
-        Choices are compared by `answered_choices` instead. What only explanations read is left empty.
+        Choices are compared by `answered_choices` instead. Fields that only explanations read are left empty.
 
         Raises:
             ConfigError: the task cannot do so.
@@ -238,12 +246,12 @@ class Scoring(ABC):
         raise ConfigError(f"{type(self).__name__} cannot hold answers against each other. Remedy: leave its runs out")
 
     def resampling_unit(self, example: Example) -> str:
-        """The unit that the example belongs to: what intervals leave out and tests exchange as a whole."""
+        """Return the unit of the example: intervals leave out, and tests exchange, complete units."""
         return example.video_id
 
 
 class Task(Question, Scoring, Display):
-    """One task is one class: a question, its scoring and its display, and under which rules they stand."""
+    """One task is one class: question, scoring and display, and the rules for them."""
 
     upstream_name: ClassVar[str]
     """The `task_name` in frozen files."""
@@ -257,7 +265,7 @@ class Task(Question, Scoring, Display):
     """Options that the user may set."""
 
     def __init__(self, prompts: PromptTexts | None = None, *, options: Mapping[str, object] | None = None) -> None:
-        """Raises ConfigError for an option that there is not, or a value that it cannot take."""
+        """Raise ConfigError for an unknown option, or an invalid value."""
         self.prompts = prompts or packaged_prompts(self.prompt_package, self.name)
         values = options or {}
         for name in values:
@@ -273,7 +281,7 @@ class Task(Question, Scoring, Display):
 
     @property
     def protocol(self) -> str:
-        """The value of the option of that name; `release` for tasks without it."""
+        """Return the value of the option `protocol`; `release` for tasks without it."""
         return str(self.chosen.get("protocol", "release"))
 
     @property
@@ -282,7 +290,7 @@ class Task(Question, Scoring, Display):
 
     @property
     def counts_provider_errors(self) -> bool:
-        """Whether an example without any answer counts as one whose answer cannot be read; else it is left out."""
+        """Whether an example without an answer counts as one with an unreadable answer; otherwise it is left out."""
         return False
 
     @classmethod
@@ -298,7 +306,9 @@ class Task(Question, Scoring, Display):
         metadata: Metadata | Fields,
         evidence: Evidence | Fields,
     ) -> Example:
-        """An example of this task about some frames of one video, by their indices; its columns as JSON values."""
+        """Return an example of this task about some frames of one video, by their indices; its columns are JSON
+        values.
+        """
         return Example(
             example_id=example_id,
             benchmark=cls.benchmark,
@@ -313,18 +323,20 @@ class Task(Question, Scoring, Display):
 
     @property
     def example_options(self) -> dict[str, OptionValue]:
-        """The options that change examples and are not left at their default."""
+        """Return the options that change examples and differ from their default."""
         names = (name for name, option in self.options.items() if option.changes == "examples")
         return {name: self.chosen[name] for name in names if self.chosen[name] != self.options[name].default}
 
     def stamped(self, example: Example) -> Example:
-        """The example with `example_options` in its metadata: it is part of its identity. Others keep their bytes."""
+        """Return the example with `example_options` in its metadata, as part of its identity; without any it stays the
+        same bytes.
+        """
         return (
             replace(example, metadata={**example.metadata, **self.example_options}) if self.example_options else example
         )
 
     def refuse_others(self, examples: Sequence[Example]) -> None:
-        """Raise ConfigError where an example was made with another value of an option that changes examples."""
+        """Raise ConfigError if an example was made with another value of an option that changes examples."""
         for name, option in self.options.items():
             for example in examples if option.changes == "examples" else ():
                 frozen = example.metadata.get(name, option.default)

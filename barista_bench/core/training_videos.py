@@ -1,7 +1,7 @@
-"""Videos that a model is trained on and videos kept from it, by content: a video has one SHA-256 everywhere.
+"""Record the videos that a model is trained on and videos held out from it, by content: a video has one SHA-256.
 
-The same file stands in an exported training set and beside an adapter made from it, so that a run with the adapter
-knows what it has seen, whichever benchmark its examples come from.
+The same file is in an exported training set and beside an adapter made from it, so that a run with the adapter knows
+its training videos, for examples of any benchmark.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _REMEDY = "export the training set again"
 
 
 class TrainingVideos(BaseModel):
-    """SHA-256 of the videos trained on, and of those that tests keep; `box_format` is None where no text holds boxes.
+    """SHA-256 of the training videos and of the test videos; `box_format` is None if no text holds boxes.
 
-    Read from the manifest of an export, whose list of files is passed over.
+    Read from the manifest of an export, whose list of files is ignored.
     """
 
     model_config = ConfigDict(extra="ignore", frozen=True)
@@ -45,7 +45,7 @@ class TrainingVideos(BaseModel):
 
     @classmethod
     def read(cls, folder: Path) -> TrainingVideos:
-        """The record of an export or an adapter. Raises DataError where it is missing or broken."""
+        """Read the record of an export or an adapter. Raises DataError if it is missing or broken."""
         return read_model(folder / VIDEOS_FILE, cls, what="no record of training videos", remedy=_REMEDY)
 
     def write(self, folder: Path) -> None:
@@ -55,14 +55,14 @@ class TrainingVideos(BaseModel):
 
 
 def videos_digest(hashes: Iterable[str]) -> str:
-    """SHA-256 of a set of videos, by their hashes in any order."""
+    """Return the SHA-256 of a set of videos, by their hashes in any order."""
     return hashlib.sha256("".join(sorted(set(hashes))).encode()).hexdigest()
 
 
 def join_without_leaks(sets: Mapping[str, TrainingVideos]) -> TrainingVideos:
-    """Several sets, by name, as one to train on.
+    """Return several sets, by name, as one training set.
 
-    Raises DataError where one trains on a video that another keeps for its test, or they write boxes differently.
+    Raises DataError if one trains on a test video of another, or their box formats differ.
     """
     for name, training_set in sets.items():
         for other_name, other_set in sets.items():

@@ -1,7 +1,7 @@
 """From nothing to a report in under a minute: `barista-bench demo`. Without torch: embedded models answer from records.
 
-A toy kitchen is rendered, BARISTA's tasks are built from its scene graphs, `chance`, `prior` and `oracle` are computed,
-and the answers of the embedded models to exactly these examples come with the package (`scripts/record_demo.py`).
+It renders a toy kitchen, builds BARISTA's tasks from its scene graphs and computes `chance`, `prior` and `oracle`. The
+package contains the embedded models' answers to exactly these examples (`scripts/record_demo.py`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from barista_bench.runs.score.scoring import ScoredRun
 VIDEOS, WIDTH, HEIGHT, FPS, SEED = 9, 480, 270, 10, 0
 """The kitchen's; width and height in pixels, frames a second."""
 SAMPLING = {"limit": 16, "relations": {"frame_step": 100}, "referring": {"frame_step": 20}}
-"""Examples of each task at the most, and frames between them."""
+"""Maximum number of examples per task, and frames between them."""
 SETTINGS = {"task": "all", "runs": 1, "temperature": 0.0, "max_new_tokens": 192, "progress": False}
 COMPUTED = ("oracle", "chance", "prior")
 RECORDED = ("kitchen", "kitchen_early", "text_only:kitchen")
@@ -30,12 +30,12 @@ _REMEDY = "run scripts/record_demo.py of this version's repository, which asks t
 
 
 def answers_file(model: str) -> Path:
-    """The recorded answers of an embedded model."""
+    """Return the recorded answers of an embedded model."""
     return HASHES.with_name(f"{model.replace(':', '-')}.jsonl")
 
 
 def recorded_model(model: str) -> str:
-    """A model's recorded answers as `--model` takes them: what it said with less to see stays an ablation.
+    """Return a model's recorded answers as `--model` takes them: answers of an ablation stay an ablation.
 
     >>> recorded_model("text_only:kitchen").startswith("text_only:predictions:")
     True
@@ -45,7 +45,7 @@ def recorded_model(model: str) -> str:
 
 
 def make_examples(out: Path, *, num_proc: int = 2, progress: bool = False) -> dict[str, str]:
-    """Render the kitchen into `<out>/kitchen` and build its tasks into `<out>/data`; their content hashes."""
+    """Render the kitchen into `<out>/kitchen`, build its tasks into `<out>/data` and return their content hashes."""
     write_kitchen(
         out / "kitchen",
         videos=VIDEOS,
@@ -63,16 +63,16 @@ def make_examples(out: Path, *, num_proc: int = 2, progress: bool = False) -> di
 def demo(
     out: Path, *, num_proc: int = 2, progress: bool = False, tell: Callable[[str], None] = lambda line: None
 ) -> Path:
-    """Make kitchen, data, runs and report below `out`; the page of the report.
+    """Make kitchen, data, runs and report below `out`; return the page of the report.
 
     Args:
-        out: folder to make them in. What an earlier call made there is made anew, but for the runs, which are kept.
-        num_proc: processes that render.
-        tell: gets a line a step.
+        out: folder to make them in. Results of an earlier call are replaced, except the runs, which are kept.
+        num_proc: number of processes that render.
+        tell: receives one line per step.
 
     Raises:
-        ConfigError: `out` holds something else in one of these folders.
-        DataError: the recorded answers are to other examples than this version makes.
+        ConfigError: `out` holds other content in one of these folders.
+        DataError: the recorded answers belong to other examples than this version makes.
     """
     tell(f"rendering {VIDEOS} videos of a toy kitchen, and making questions of their scene graphs")
     content_hashes = make_examples(out, num_proc=num_proc, progress=progress)

@@ -1,11 +1,10 @@
-"""The answers of a run that judges grade, and the judges that need no model.
+"""Select the answers of a run that judges grade, and provide the judges that need no model.
 
-Tasks that ask for reasons (`Task.rationale`) have their reasoning graded, all others what `Task.judged` shows.
+For tasks that ask for reasons (`Task.rationale`) the reasoning is graded, for all others the content of `Task.judged`.
 
-The judge `lexical` turns the task's own word overlap into scores. It is a floor: it knows neither paraphrase nor
-negation nor who does what, and its numbers must never be published as those of a judge. It exists so that the whole way
-can be run without a network. The judge `oracle` gives full marks to the reference's own answer and none to any other.
-It exists for tests.
+The judge `lexical` turns the task's word overlap into scores. It is a lower bound: it ignores paraphrase, negation and
+who does what, so never publish its scores as a judge's. It lets you run all steps without a network. The judge `oracle`
+gives full marks to the reference and 0 to every other answer; it exists for tests.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ REASONING: Final = "reasoning"
 
 @dataclass(frozen=True, slots=True)
 class DistinctAnswer:
-    """One distinct answer: `item` is the digest of the judge's `view` of it, `sample` the first one that gave it."""
+    """One distinct answer: `item` is the digest of the judge's `view` of it, `sample` the first sample that gave it."""
 
     item: str
     view: Judged | Rationale
@@ -41,12 +40,12 @@ class DistinctAnswer:
 
     @property
     def token(self) -> str:
-        """The id of an answer in ratings: another answer, or another question, has another one."""
+        """Return the id of the answer in ratings; it changes with the answer and with the question."""
         return self.item[:24]
 
 
 class AnsweredRun(Protocol):
-    """A run as judges read it: its task, and its samples with their scores."""
+    """A run as judges read it: its task and its samples with their scores."""
 
     @property
     def task(self) -> Task: ...
@@ -60,8 +59,8 @@ class RunAnswers:
     """The finished samples of a run, in the order of its examples.
 
     Args:
-        answers: of each sample; equal ones are one object. None where there is nothing to judge: no readable answer,
-            or an empty one. Like the release, judging leaves these out of means; the coverage counts them.
+        answers: one entry per sample; equal answers are one object. None if there is nothing to judge: no readable
+            answer, or an empty one. As in the release, means leave these samples out; the coverage counts them.
     """
 
     samples: list[ScoredSample]
@@ -85,15 +84,15 @@ def asks_for_reasons(task: Task) -> bool:
 
 
 def form_id(form: ReplyForm, item: str, criterion: str) -> str:
-    """The id of the form on one answer and criterion; reasoning has a single criterion."""
+    """Return the id of the form for one answer and criterion; reasoning has a single criterion."""
     return item if form is REASONING_FORM else f"{item}:{criterion}"
 
 
 def offline_judge(name: str, form: ReplyForm, figures: Mapping[str, str | None], run: ScoredRun) -> ScriptedModel:
-    """The judge `lexical` or `oracle` of the answers of a run.
+    """Return the judge `lexical` or `oracle` for the answers of a run.
 
-    `figures` is criterion -> the figure of the task, from 0 to 1, that `lexical` takes for it. Raises ConfigError where
-    a criterion names no such figure.
+    `figures` maps a criterion to the task's score, from 0 to 1, that `lexical` uses for it. Raises ConfigError if a
+    criterion names no such score.
     """
     replies = {}
     for answer in RunAnswers.of(run).distinct:
@@ -107,7 +106,7 @@ def offline_judge(name: str, form: ReplyForm, figures: Mapping[str, str | None],
 
 
 def whole_score(fraction: float, top: int) -> int:
-    """A figure from 0 to 1 as a score from 0 to `top`, halves up.
+    """Return a score from 0 to 1 as a whole score from 0 to `top`, halves rounded up.
 
     >>> whole_score(0.0, 10), whole_score(0.25, 10), whole_score(0.949, 10), whole_score(1.0, 10)
     (0, 3, 9, 10)
@@ -138,7 +137,7 @@ def _lexical_score(form: ReplyForm, criterion: str, figure: str | None, answer: 
     scores = answer.sample.scores
     if figure is None or figure not in scores:
         raise ConfigError(
-            f"the criterion {criterion} names no figure for the judge lexical ({figure}). Remedy: set its `lexical` in "
+            f"the criterion {criterion} names no score for the judge lexical ({figure}). Remedy: set its `lexical` in "
             f"the rubric to one of {', '.join(sorted(scores))}, or use another judge"
         )
     fraction = scores[figure]
@@ -146,7 +145,7 @@ def _lexical_score(form: ReplyForm, criterion: str, figure: str | None, answer: 
 
 
 def _oracle_score(form: ReplyForm, run: ScoredRun, answer: DistinctAnswer) -> tuple[int, str]:
-    """Full marks where an answer is the reference as the task's parser reads it out of a model's answer, else 0."""
+    """Return full marks if the answer equals the reference after parsing, else 0."""
     info = run.results.model.box_format
     box_format, example = BoxFormat(info.order, info.scale), answer.sample.example
     parsed = run.task.parse(run.task.reference_answer(example, box_format), example.inputs, box_format)

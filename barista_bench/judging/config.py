@@ -1,4 +1,4 @@
-"""Every setting of judging in one table, as `runs.ask.config` has them for runs."""
+"""Define every setting of judging in one table, as `runs.ask.config` does for runs."""
 
 from __future__ import annotations
 
@@ -14,40 +14,43 @@ from barista_bench.models import GenerationConfig
 from barista_bench.runs.ask.config import CLUSTER_HELP, Count, ModelSettings, SpendingSettings
 
 OFFLINE = ("lexical", "oracle")
-"""Judges that need no model: see `answers.py`."""
+"""Judges that work without a model: see `answers.py`."""
 
 
 class JudgeConfig(SpendingSettings, ModelSettings):
     """Settings of a judge. The descriptions are the help texts of the command line."""
 
-    model: Literal[""] = Field("", description="The judge is named by judge.")
-    run: Path = Field(description="Run folder whose answers are judged. The model that was run is not asked.")
+    model: Literal[""] = Field("", description="Not used: name the judge with judge.")
+    run: Path = Field(description="Run folder with the answers to judge. The model of the run is not called.")
     judge: str = Field(
         description="served:NAME, a local checkpoint folder, a Hub id, tiny, or an offline judge: lexical (word "
-        "overlap, a floor and no published number) or oracle (tests)."
+        "overlap, a lower bound that is not published) or oracle (for tests)."
     )
-    draws: Count = Field(3, description="Verdicts on each answer and criterion; their spread is reported.")
+    draws: Count = Field(3, description="Verdicts per answer and criterion; their spread is reported.")
     rubric: Path | None = Field(
         None,
-        description="Rubric file, prompt file with rubrics, or domain:FILE (ours in a domain file's words), instead of "
-        "ours.",
+        description="Rubrics that replace the packaged ones: a rubric file, a prompt file with rubrics, or domain:FILE "
+        "(packaged rubrics with the words of a domain file).",
     )
     steps: Literal["given", "generate"] = Field(
         "given",
-        description="Evaluation steps: those of the rubric, or worked out once by the judge and then frozen, as they "
-        "also are for a rubric that lacks some.",
+        description="Evaluation steps: given by the rubric, or generated once by the judge and then frozen. Steps that "
+        "a rubric lacks are always generated.",
     )
     top_logprobs: int = Field(
-        20, ge=0, le=20, description="Alternatives a token, to weight scores by probability; 0 where a server has none."
+        20,
+        ge=0,
+        le=20,
+        description="Alternatives per token, to weight scores by probability; 0 if the server offers none.",
     )
     structured_output: bool = Field(
         False,
-        description="Hold replies to the form's JSON Schema, so that each can be read. Left out, a local judge is held "
-        "where llguidance is installed, and a served one is not.",
+        description="Constrain replies to the form's JSON Schema, so that each can be read. By default, a local judge "
+        "is constrained if llguidance is installed, and a served judge is not.",
     )
     cluster: str | None = Field(None, description=CLUSTER_HELP)
-    data: str | None = Field(None, description="Where the dataset lies now, if it has moved.")
-    root: Path | None = Field(None, description="Folder of the videos of a linked dataset, if they have moved.")
+    data: str | None = Field(None, description="Current location of the dataset, if it has moved.")
+    root: Path | None = Field(None, description="Folder with the videos of a linked dataset, if they have moved.")
 
     @model_validator(mode="after")
     def _check_judge(self) -> Self:
@@ -57,7 +60,7 @@ class JudgeConfig(SpendingSettings, ModelSettings):
         if name not in OFFLINE and name in {*SCRIPTED, *ABLATIONS, *specialists()}:
             raise ValueError(f"judge is {self.judge!r}, which cannot grade answers")
         if self.is_offline and self.steps == "generate":
-            raise ValueError(f"the judge {self.judge} reads no steps: leave steps at given")
+            raise ValueError(f"the judge {self.judge} does not use steps: leave steps at given")
         if self.is_offline and self.cluster:
             raise ValueError(f"the judge {self.judge} needs no cluster: leave cluster out")
         return self
@@ -69,14 +72,14 @@ class JudgeConfig(SpendingSettings, ModelSettings):
 
     @property
     def is_local(self) -> bool:
-        """Whether weights that run here judge."""
+        """Whether the judge is a checkpoint that runs on this machine."""
         from barista_bench.runs.ask.catalog import is_checkpoint
 
         return not self.is_offline and is_checkpoint(self.judge)
 
     @property
     def is_held(self) -> bool:
-        """Whether the judge is to be held to its form."""
+        """Whether the judge's replies are constrained to its form."""
         if "structured_output" in self.model_fields_set:
             return self.structured_output
         return self.is_local and find_spec("llguidance") is not None
@@ -87,7 +90,7 @@ class JudgeConfig(SpendingSettings, ModelSettings):
 
     @property
     def verdicts(self) -> int:
-        """Draws that are made: an offline judge says the same each time."""
+        """The number of draws: 1 for an offline judge, which always gives the same verdict."""
         return 1 if self.is_offline else self.draws
 
     @property

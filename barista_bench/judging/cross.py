@@ -1,8 +1,8 @@
-"""How much the choice of the judge matters: the same answers under several judges (BARISTA paper, section A.6).
+"""Measure how much the choice of the judge matters: the same answers under several judges (BARISTA paper, section A.6).
 
 For each pair of judges and each metric: Kendall's tau-b of the models' ranking, the mean shift of their scores and its
-spread over the models (divisor n, as in the paper), and whether a judge prefers models of its own vendor. The maths is
-the metric's (`metrics/judge_score/agreement.py`).
+spread over the models (divisor n, as in the paper), and whether a judge prefers models of its own vendor. The formulas
+are in `metrics/judge_score/agreement.py`.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class OwnVendor(msgspec.Struct, frozen=True):
 
 
 class SampleAgreement(msgspec.Struct, frozen=True):
-    """Two judges answer by answer, on one criterion: see `metrics/judge_score` for the figures."""
+    """Agreement of two judges, answer by answer, on one criterion; see `metrics/judge_score` for the scores."""
 
     criterion: str
     judges: tuple[str, str]
@@ -104,7 +104,7 @@ class SampleAgreement(msgspec.Struct, frozen=True):
 
 
 class LabelledJudgedRun(NamedTuple):
-    """The results of one judge on one run, under names that tell both apart from the others of their task."""
+    """The results of one judge on one run, with labels for both that are unique within their task."""
 
     judged_run: JudgedRun
     judge: str
@@ -120,7 +120,7 @@ class LabelledJudgedRun(NamedTuple):
 
 
 class CrossJudge(msgspec.Struct, frozen=True):
-    """Several judges on the same answers; the order in which runs are given does not matter.
+    """Several judges on the same answers, independent of the order of the runs.
 
     `scores` are by metric, judge and model; `coverage`, the fraction judged, by judge, then by task and model.
     """
@@ -133,7 +133,7 @@ class CrossJudge(msgspec.Struct, frozen=True):
 
 
 def compare(metric: str, scores: MetricScores, first: str, second: str) -> JudgeComparison | None:
-    """Two judges over the models that both judged; None if there are none.
+    """Compare two judges over the models that both judged; None if there are none.
 
     >>> pair = compare("m", {"a": {"x": 0.5, "y": 0.7}, "b": {"x": 0.4, "y": 0.5}}, "a", "b")
     >>> pair.tau, round(pair.shift, 3), round(pair.shift_sd, 3)
@@ -150,13 +150,13 @@ def compare(metric: str, scores: MetricScores, first: str, second: str) -> Judge
 
 
 def compare_all(scores: Mapping[str, MetricScores]) -> tuple[JudgeComparison, ...]:
-    """Every pair of judges on every metric."""
+    """Compare every pair of judges on every metric."""
     pairs = (compare(metric, judges, *pair) for metric, judges in scores.items() for pair in combinations(judges, 2))
     return tuple(pair for pair in pairs if pair)
 
 
 def own_vendor(comparisons: Sequence[JudgeComparison], vendors: VendorByName) -> tuple[OwnVendor, ...]:
-    """The self-preference probe: each model whose vendor is that of one of the two judges, and of that one alone."""
+    """Return the self-preference probes: each model whose vendor is the vendor of exactly one of the two judges."""
     probes: list[OwnVendor] = []
     for pair in comparisons:
         first, second = (dict(zip(pair.models, scores, strict=True)) for scores in (pair.first, pair.second))
@@ -172,12 +172,14 @@ def _probes(
     other_scores: Mapping[str, float],
     vendors: VendorByName,
 ) -> list[OwnVendor]:
-    """Models of the first judge's vendor, with the scores of all models under the first and the second judge."""
+    """Return the probes of the first judge's vendor, from the scores of all models under the first and the second
+    judge.
+    """
     vendor, other_vendor = (vendors.get(judge) for judge in judges)
     if vendor is None or vendor == other_vendor:
         return []
     gains = {model: scores[model] - other_scores[model] for model in scores}
-    # The other judge's own models would show that judge's preference instead.
+    # Models of the other judge's vendor would show that judge's preference instead.
     neutral = [gain for model, gain in gains.items() if vendors.get(model, "") not in (vendor, other_vendor)]
     return [
         OwnVendor(
@@ -200,7 +202,7 @@ def _rank(scores: Mapping[str, float], model: str) -> int:
 
 
 def vendor_of(name: str) -> str | None:
-    """The vendor of a model, by the beginning of its name or of a part of it; None where that is unknown.
+    """Return the vendor of a model, from the start of its name or of a part of its name; None if unknown.
 
     >>> vendor_of("served:gemini-2.5-flash"), vendor_of("org/Qwen3.5-9B"), vendor_of("lexical")
     ('google', 'alibaba', None)
@@ -211,10 +213,10 @@ def vendor_of(name: str) -> str | None:
 
 
 def cross_judge(judged_runs: Sequence[JudgedRun], vendors: Mapping[str, str] | None = None) -> CrossJudge:
-    """Everything about several judges on several runs, as `all_judged` gives them, over all runs.
+    """Analyse several judges on several runs, as `all_judged` returns them.
 
-    `vendors` are by names of judges or models, over what these names say. Raises ConfigError where no run has two
-    judges, a run is given twice, or they cannot be compared: other examples, or another rubric.
+    `vendors` maps names of judges or models to vendors and overrides the vendors in the names. Raises ConfigError if no
+    run has two judges, a run is given twice, or the judges cannot be compared: other examples, or another rubric.
     """
     _refuse_unlike(judged_runs)
     labels = label_runs(judged_runs)
@@ -236,9 +238,9 @@ def cross_judge(judged_runs: Sequence[JudgedRun], vendors: Mapping[str, str] | N
 
 
 def label_runs(judged_runs: Sequence[JudgedRun]) -> list[LabelledJudgedRun]:
-    """Every judged run with its labels, ordered by task, judge and model.
+    """Return every judged run with its labels, ordered by task, judge and model.
 
-    Raises ConfigError where two are of the same task, judge and model, as when a run is given twice.
+    Raises ConfigError if two have the same task, judge and model, for example when a run is given twice.
     """
     by_name: dict[tuple[str, str, str], LabelledJudgedRun] = {}
     models = model_labels([judged_run.run for judged_run in judged_runs])
@@ -253,7 +255,7 @@ def label_runs(judged_runs: Sequence[JudgedRun]) -> list[LabelledJudgedRun]:
 
 
 def judge_labels(judged_runs: Sequence[JudgedRun]) -> list[str]:
-    """Judges' names; the digest of their folder tells two settings of one judge apart."""
+    """Return the judges' names; a folder digest distinguishes two settings of one judge."""
     names = [(judged_run.results.dataset.task, judged_run.results.judge.name) for judged_run in judged_runs]
     folders: dict[tuple[str, str], set[str]] = defaultdict(set)
     for judged_run, name in zip(judged_runs, names, strict=True):
@@ -265,14 +267,16 @@ def judge_labels(judged_runs: Sequence[JudgedRun]) -> list[str]:
 
 
 def model_labels(runs: Sequence[ScoredRun]) -> list[str]:
-    """The label of each run as `run_labels` has it. Neither the order of the runs nor a link to a folder changes it."""
+    """Return the label of each run as `run_labels` has it, independent of the order of runs and of links to folders."""
     by_folder = {run.folder.resolve(): run for run in runs}
     labels = run_labels([by_folder[folder] for folder in sorted(by_folder)])
     return [labels[by_folder[run.folder.resolve()].folder] for run in runs]
 
 
 def _vendors(labels: Sequence[LabelledJudgedRun], vendors_set: Mapping[str, str]) -> dict[str, str]:
-    """Vendors by label: as given for the label, else by the name proper, since a folder's name tells no vendor."""
+    """Return vendors by label: as given for the label, else by the model's name, since a folder's name shows no
+    vendor.
+    """
     vendors = {}
     for label in labels:
         for name, model_name in ((label.judge, label.results.judge.name), (label.model, label.results.model)):
@@ -283,7 +287,7 @@ def _vendors(labels: Sequence[LabelledJudgedRun], vendors_set: Mapping[str, str]
 
 
 def _metrics(label: LabelledJudgedRun) -> Iterator[tuple[str, float]]:
-    """All figures of a judged run by name: over everything, then the mean of each category."""
+    """Yield all scores of a judged run by name: overall scores, then the mean of each category."""
     for name, figure in label.results.figures.items():
         if name != MEAN or len(label.results.rubric.criteria) > 1:
             yield f"{label.task}: {name}", figure.mean
@@ -293,7 +297,7 @@ def _metrics(label: LabelledJudgedRun) -> Iterator[tuple[str, float]]:
 
 
 def _refuse_unlike(judged_runs: Sequence[JudgedRun]) -> None:
-    """Refuse judges of a task that have not read comparable answers, by the same rubric."""
+    """Refuse judges of one task that read answers that are not comparable, or used different rubrics."""
     firsts: dict[str, JudgedRun] = {}
     for other in judged_runs:
         task = other.results.dataset.task
@@ -311,7 +315,7 @@ def _refuse_unlike(judged_runs: Sequence[JudgedRun]) -> None:
 
 
 def _refuse_lone_judges(labels: Sequence[LabelledJudgedRun]) -> None:
-    """Refuse runs of which none has two judges, since judges are compared on one and the same run."""
+    """Refuse runs if none has two judges, since judges are compared on the same run."""
     judges: dict[tuple[str, str], set[str]] = defaultdict(set)
     for label in labels:
         judges[label.task, label.model].add(label.judge)
@@ -324,7 +328,7 @@ def _refuse_lone_judges(labels: Sequence[LabelledJudgedRun]) -> None:
 
 
 def _agreement(labels: Sequence[LabelledJudgedRun]) -> Iterator[SampleAgreement]:
-    """The agreement of each pair of judges, over the samples that both have verdicts on."""
+    """Yield the agreement of each pair of judges over the samples with verdicts of both."""
     by_criterion: dict[str, dict[str, dict[tuple[str, str, int], float]]] = defaultdict(lambda: defaultdict(dict))
     for label in labels:
         for (example, run), verdicts in label.judged_run.verdicts.items():

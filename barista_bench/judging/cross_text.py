@@ -1,4 +1,4 @@
-"""A cross-judge analysis as tables."""
+"""Write a cross-judge analysis as tables."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from barista_bench.tables import Table, markdown_page, number_columns, text_colu
 
 
 def as_markdown(analysis: CrossJudge, human: Sequence[HumanAgreement] = ()) -> str:
-    """Side-by-side tables a metric, then rankings and shifts, agreement, self-preference and people."""
+    """Return one side-by-side table per metric, then rankings and shifts, agreement, self-preference and people."""
     return markdown_page("Several judges on the same answers", _tables(analysis, human))
 
 
@@ -43,7 +43,7 @@ def _tables(analysis: CrossJudge, human: Sequence[HumanAgreement]) -> Iterator[T
 
 
 def answer_agreement(analysis: CrossJudge) -> Iterator[Table]:
-    """Each pair of judges answer by answer; no table where none judged the same ones."""
+    """Yield the tables of each pair of judges, answer by answer; no table if no pair judged the same answers."""
     if analysis.agreement:
         names = text_columns("criterion", "judge", "other judge", "n", "coverage")
         rows = (

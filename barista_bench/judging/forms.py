@@ -1,9 +1,9 @@
-"""The forms that a judge fills in, one on each answer and criterion.
+"""Build the forms that a judge fills in, one per answer and criterion.
 
 G-Eval (arXiv 2303.16634), as the BARISTA paper uses it (arXiv 2605.12074, sections A.1, A.2.3 and A.3.3): criteria,
-evaluation steps, and a score from 0 to 10 by bands, a tenth of which is reported. Of reasoning (EgoCoT-Bench,
-arXiv 2605.19559, section 3.2.4; docs/upstream/egocot.md) a whole score from 0 to 5. The wording is ours; of the
-reasoning's form users may bring their own.
+evaluation steps, and a score from 0 to 10 by bands; a tenth of it is reported. For reasoning (EgoCoT-Bench, arXiv
+2605.19559, section 3.2.4; docs/upstream/egocot.md) a whole score from 0 to 5. The wording is ours; users may replace
+the texts of the reasoning form.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ STEPS_SCHEMA = object_schema({"steps": {"type": "array", "items": {"type": "stri
 
 
 def judge_prompts(name: str) -> PromptTexts:
-    """Our wording for judges, `judging/prompts/<name>.yaml`."""
+    """Return the packaged wording for judges, `judging/prompts/<name>.yaml`."""
     return packaged_prompts("barista_bench.judging", name)
 
 
 def load_reasoning_form(task: Task, path: str | Path | None) -> PromptTexts:
-    """The texts of the reasoning's form: ours, or those that a prompt file has as `rubrics.<task>`.
+    """Return the texts of the reasoning form: the packaged ones, or `rubrics.<task>` of a prompt file.
 
-    Raises ConfigError where the file cannot be read, or lacks them or a place in them.
+    Raises ConfigError if the file cannot be read, or lacks the texts or a place in them.
     """
     if path is None:
         return judge_prompts(REASONING)
@@ -46,9 +46,7 @@ def load_reasoning_form(task: Task, path: str | Path | None) -> PromptTexts:
         texts = parse_prompts(json.dumps(prompt_set.rubric(task.name)).encode(), f"{path}: rubrics.{task.name}")
     for place in ("{fence}", "{data}"):
         if place not in texts.user:
-            raise ConfigError(
-                f"{path}: user: has no place {place}. Remedy: write it, docs/prompt_files.md says what it is"
-            )
+            raise ConfigError(f"{path}: user: has no place {place}. Remedy: add it, see docs/prompt_files.md")
     return texts
 
 
@@ -58,9 +56,10 @@ def form_prompts(
     view: Judged | Rationale,
     reasoning: PromptTexts | None = None,
 ) -> dict[str, Prompt]:
-    """The forms on one answer, by criterion. Without a rubric the reasoning is graded, in our words or in `reasoning`.
+    """Return the forms for one answer, by criterion.
 
-    Raises KeyError where a criterion has no steps, TypeError where answers are graded without a rubric.
+    Without a rubric the reasoning is graded, with the packaged texts or those in `reasoning`. Raises KeyError if a
+    criterion has no steps, TypeError if answers are graded without a rubric.
     """
     if rubric is None and isinstance(view, Rationale):
         return {REASONING: reasoning_prompt(view, reasoning)}
@@ -70,7 +69,7 @@ def form_prompts(
 
 
 def form_prompt(rubric: Rubric, criterion: Criterion, steps: Sequence[str], judged: Judged) -> Prompt:
-    """G-Eval's form on one answer. Text of the model or the dataset stands between the markers alone."""
+    """Return G-Eval's form for one answer. Text of the model or the dataset is placed only between the markers."""
     question = rubric.question or judged.question
     fence, data = fenced({"question": question, "reference": judged.reference, "answer": judged.answer})
     return _prompt(
@@ -87,21 +86,21 @@ def form_prompt(rubric: Rubric, criterion: Criterion, steps: Sequence[str], judg
 
 
 def reasoning_prompt(rationale: Rationale, texts: PromptTexts | None = None) -> Prompt:
-    """The form on one line of reasoning, in our words or in those of `texts`."""
+    """Return the form for one line of reasoning, with the packaged texts or with `texts`."""
     fence, data = fenced(asdict(rationale))
     system, user = (texts or judge_prompts(REASONING)).fill(fence=fence, data=data)
     return Prompt(system, (TextPart(user),))
 
 
 def steps_prompt(rubric: Rubric, criterion: Criterion) -> Prompt:
-    """The prompt that asks the judge itself for the steps of a criterion."""
+    """Return the prompt that asks the judge for the steps of a criterion."""
     return _prompt(
         "steps", introduction=rubric.introduction, name=criterion.name, criterion=criterion.text, bands=criterion.scale
     )
 
 
 def read_steps(text: str) -> tuple[str, ...] | Unusable:
-    """The steps in a judge's reply.
+    """Return the steps in a judge's reply.
 
     >>> read_steps('{"steps": ["Compare.", "Score."]}')
     ('Compare.', 'Score.')

@@ -1,7 +1,7 @@
-"""Agreement of judges with people who rated some of the answers.
+"""Measure the agreement of judges with people who rated some of the answers.
 
-A file of ratings is CSV with a heading or JSONL: `example_id`, `criterion`, `score` (0 to 10), and where needed `model`
-and `run` (0 where it is absent). Scores of judges are rounded to whole points before they are compared with people's.
+A file of ratings is CSV with a header or JSONL: `example_id`, `criterion`, `score` (0 to 10), and where needed `model`
+and `run` (0 if absent). Judges' scores are rounded to whole points before the comparison.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ MAX_BYTES = 64 * 2**20
 class Rating(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The rating of one answer by one person, 0 to 10.
 
-    `answer` is the `DistinctAnswer.token` of what was rated: a rating of an answer that has changed since is of none.
-    None where a file does not say.
+    `answer` is the `DistinctAnswer.token` of the rated answer, so that a rating of a changed answer is ignored. None if
+    the file lacks it.
     """
 
     example_id: str
@@ -43,12 +43,12 @@ class Rating(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     answer: str | None = None
 
     def is_of(self, token: str | None) -> bool:
-        """Whether the rating is of the answer that stands there now."""
+        """Whether the rating belongs to the current answer."""
         return self.answer in (None, token)
 
 
 class HumanAgreement(msgspec.Struct, frozen=True):
-    """A judge and people on one criterion, over the rated answers that the judge has a verdict on.
+    """A judge and people on one criterion, over the rated answers with a verdict of the judge.
 
     Args:
         rated: answers that people rated; `n` of them have a verdict.
@@ -68,9 +68,9 @@ class HumanAgreement(msgspec.Struct, frozen=True):
 
 
 def read_ratings(path: str | Path) -> list[Rating]:
-    """Ratings from a CSV or JSONL file.
+    """Return the ratings of a CSV or JSONL file.
 
-    Raises DataError, which names the line, where the file cannot be read, a line is not a rating, or an answer is rated
+    Raises DataError, which names the line, if the file cannot be read, a line is not a rating, or an answer is rated
     twice.
     """
     path = Path(path)
@@ -81,16 +81,16 @@ def read_ratings(path: str | Path) -> list[Rating]:
         if not 0 <= rating.score <= 10:
             raise DataError(f"{path}: line {number}: score is {rating.score}. Remedy: give 0 to 10")
         if key in ratings:
-            raise DataError(f"{path}: line {number}: {key} is rated twice. Remedy: give one rating an answer")
+            raise DataError(f"{path}: line {number}: {key} is rated twice. Remedy: give one rating per answer")
         ratings[key] = rating
     return list(ratings.values())
 
 
 def human_agreement(judged_runs: Sequence[JudgedRun], ratings: Sequence[Rating]) -> list[HumanAgreement]:
-    """How well each judge agrees with people. Ratings of answers that have changed since are left out, with a warning.
+    """Return how well each judge agrees with people. Ratings of answers that have changed are left out, with a warning.
 
-    Raises ConfigError where a rating names no model though several were judged, nothing that was judged is rated, or a
-    run is given twice.
+    Raises ConfigError if a rating names no model though several were judged, no judged answer is rated, or a run is
+    given twice.
     """
     labels = label_runs(judged_runs)
     models = {label.model for label in labels}
@@ -113,7 +113,7 @@ def human_agreement(judged_runs: Sequence[JudgedRun], ratings: Sequence[Rating])
     if stale:
         log.warning("%d ratings are of answers that have changed since: not counted. Remedy: rate them", len(stale))
     if not pairs:
-        raise ConfigError("no rating is about an answer that was judged. Remedy: check example_id, run and criterion")
+        raise ConfigError("no rating belongs to a judged answer. Remedy: check example_id, run and criterion")
     return [_agreement(judge, criterion, scores) for (judge, criterion), scores in pairs.items()]
 
 

@@ -1,10 +1,10 @@
 """The folder of one judge of a run.
 
-<run>/judges/<judge>-<digest>/judge.json       who judges, with what rubric, prompt and settings
-                              steps.json       evaluation steps that the judge worked out, if it did
-                              verdicts.jsonl   one line a verdict: log, cache and resume
-                              results.json     the figures
-                              scores.jsonl     one line a sample, criterion and draw
+<run>/judges/<judge>-<digest>/judge.json       the judge, its rubric, prompt and settings
+                              steps.json       evaluation steps, if the judge generated them
+                              verdicts.jsonl   one line per verdict: log, cache and resume
+                              results.json     the scores
+                              scores.jsonl     one line per sample, criterion and draw
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ VERDICTS_FILE = "verdicts.jsonl"
 
 
 class JudgeDescription(msgspec.Struct, frozen=True, kw_only=True):
-    """`judge.json`. `identity` makes up the folder's name and, with the steps, every verdict's key."""
+    """The content of `judge.json`. `identity` determines the folder's name and, with the steps, every verdict's key."""
 
     identity: dict[str, Any]
     generation: dict[str, Any]
@@ -45,12 +45,13 @@ class JudgeDescription(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def schema(self) -> Fields:
-        """JSON Schema of a reply; a judge that is held to it here has `reason_length` in its identity."""
+        """Return the JSON Schema of a reply; a judge that is constrained to it here has `reason_length` in its
+        identity.
+        """
         return self.form.schema(self.identity.get("reason_length"))
 
     @property
     def form(self) -> ReplyForm:
-        """The form of a reply."""
         return REASONING_FORM if self.identity["method"] == REASONING else GEVAL_FORM
 
     @property
@@ -63,7 +64,7 @@ class JudgeDescription(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def verdict_keys(description: JudgeDescription) -> Callable[[str, str], dict[int, str]]:
-    """A function of an answer's item and a criterion, which gives: draw -> key of the verdict in the log."""
+    """Return a function from an answer's item and a criterion to: draw -> key of the verdict in the log."""
     form, draws = description.form, range(description.draws)
     if form is REASONING_FORM:
         fields = ("model", "reason_length")
@@ -76,7 +77,7 @@ def verdict_keys(description: JudgeDescription) -> Callable[[str, str], dict[int
 
 
 def read_judge(folder: str | Path) -> JudgeDescription:
-    """The description of a judge's folder. Raises DataError where it is none."""
+    """Return the description of a judge's folder. Raises DataError if it is not one."""
     path = Path(folder) / JUDGE_FILE
     try:
         return msgspec.json.decode(
@@ -87,7 +88,7 @@ def read_judge(folder: str | Path) -> JudgeDescription:
 
 
 def judge_folder_name(name: str, identity: dict[str, Any], generation: dict[str, Any]) -> str:
-    """The judge's name in characters that a folder may have, and a digest of everything else."""
+    """Return the judge's name in characters that a folder name allows, and a digest of everything else."""
     slug = re.sub(r"[^A-Za-z0-9.]+", "-", name).strip("-.")[-60:] or "judge"
     return f"{slug}-{digest(identity, generation)[:10]}"
 

@@ -1,6 +1,6 @@
-"""The figures of a run from the verdicts on it, whatever the method of judging.
+"""Compute the scores of a run from its verdicts, for every method of judging.
 
-Figures are means over the model's runs, of those that have a verdict at all; intervals are over resampling units.
+Scores are means over those of the model's runs that have a verdict; intervals are over resampling units.
 """
 
 from __future__ import annotations
@@ -59,21 +59,21 @@ Verdicts = tuple[SampleVerdict, ...]
 
 
 class FigureValues(NamedTuple):
-    """The values behind a figure: a value a sample, None of those without a part in it, and how values are combined."""
+    """The values behind a score: one value per sample (None if the sample does not count), and how to combine them."""
 
     values: Sequence[float | None]
     combine: Callable[[Sequence[float]], float]
 
     def of(self, positions: Sequence[int]) -> float | None:
-        """The figure of the samples at these positions; None where none has a part in it."""
+        """Return the score of the samples at these positions; None if none of them counts."""
         present = [value for at in positions if (value := self.values[at]) is not None]
         return self.combine(present) if present else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogVerdicts:
-    """The verdicts of a judge's log as a method of judging reads them; sequences are over the finished samples, in the
-    run's order.
+    """The verdicts of a judge's log, as a method of judging reads them; sequences follow the finished samples of the
+    run.
 
     Args:
         scale: the highest score of a verdict.
@@ -94,7 +94,7 @@ class LogVerdicts:
 
 @dataclass(frozen=True, slots=True)
 class JudgedRun:
-    """All that a report needs of one judge on one run. `verdicts` are by example id and run."""
+    """All that a report needs from one judge of one run. `verdicts` are by example id and run."""
 
     folder: Path
     run: ScoredRun
@@ -126,7 +126,7 @@ class JudgedRun:
 
 
 def raw_scores(verdicts: Sequence[SampleVerdict]) -> dict[str, float]:
-    """A sample's score by criterion, in the judge's units, mean over its usable draws; criteria without are absent."""
+    """Return a sample's score by criterion in the judge's units, averaged over usable draws; others are absent."""
     draws: dict[str, list[float]] = defaultdict(list)
     for verdict in verdicts:
         if verdict.score is not None:
@@ -192,7 +192,7 @@ def _results(run: ScoredRun, description: JudgeDescription, log_verdicts: LogVer
 
 
 class GroupFigures:
-    """Figures of groups of samples, which are given as their positions."""
+    """Scores of groups of samples, which are given by their positions."""
 
     def __init__(self, task: Task, log_verdicts: LogVerdicts) -> None:
         self._log_verdicts = log_verdicts
@@ -204,7 +204,7 @@ class GroupFigures:
         return sum(values[at] is not None for at in positions)
 
     def values(self, positions: Sequence[int]) -> dict[str, list[float]]:
-        """Each figure of each of the model's runs that has it."""
+        """Return each score of each of the model's runs that has it."""
         by_run: dict[int, list[int]] = defaultdict(list)
         for at in positions:
             by_run[self._runs[at]].append(at)
@@ -221,7 +221,7 @@ class GroupFigures:
         }
 
     def _with_interval(self, bare: Figure, positions: Sequence[int], figure_values: FigureValues) -> Figure:
-        """The figure with its interval. A sample that has no part in it weighs nothing in the draws either."""
+        """Return the score with its interval. A sample that does not count has weight 0 in the draws too."""
         values = {at: value for at in positions if (value := figure_values.of([at])) is not None}
         interval = ratio_interval(
             np.array(list(values.values()), dtype=np.float64),
@@ -232,7 +232,7 @@ class GroupFigures:
         return bare.model_copy(update={"low": interval.low, "high": interval.high}) if interval else bare
 
     def groups(self, labels: Sequence[str]) -> dict[str, CategoryFigures]:
-        """The figures of the samples that share a label."""
+        """Return the scores of the samples that share a label."""
         groups: dict[str, list[int]] = defaultdict(list)
         for at, label in enumerate(labels):
             groups[label].append(at)

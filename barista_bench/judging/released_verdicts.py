@@ -1,7 +1,7 @@
-"""Verdicts that came with an imported run: a judge's folder like any other, whose judge is never asked again.
+"""Read and write verdicts that came with an imported run: a judge's folder whose judge is never asked again.
 
-The release (docs/upstream/barista.md, "Judges") gives every sample a score from 0 to 1 on each criterion, or none and
-the reason. A sample's mean is that of its scores, and every mean of the run is over the scores that there are.
+The release (docs/upstream/barista.md, "Judges") gives every sample a score from 0 to 1 on each criterion, or a reason
+for the missing score. A sample's mean is over its scores, and every mean of the run is over the existing scores.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ SCALE = 10.0
 
 
 class ReleasedScore(NamedTuple):
-    """A criterion's score from 0 to 1, and the judge's reason; without a score, why there is none."""
+    """A criterion's score from 0 to 1 with the judge's reason; without a score, the reason for its absence."""
 
     score: float | None
     reason: str
@@ -53,7 +53,7 @@ ReleasedScores = Mapping[SampleName, Mapping[str, ReleasedScore]]
 
 
 def write_released_judge(run: Path, judge: str, provider: str | None, scores: ReleasedScores) -> Path:
-    """Make the folder of a judge from its verdicts; returns the folder."""
+    """Create the folder of a judge from its verdicts and return it."""
     criteria = list(dict.fromkeys(name for by_criterion in scores.values() for name in by_criterion))
     identity = {
         "method": METHOD,
@@ -81,7 +81,7 @@ def write_released_judge(run: Path, judge: str, provider: str | None, scores: Re
 
 
 def verdict_key(example_id: str, run: int, criterion: str) -> str:
-    """The key of one verdict in the judge's log."""
+    """Return the key of one verdict in the judge's log."""
     return digest(METHOD, example_id, run, criterion)
 
 
@@ -100,7 +100,7 @@ def _verdict_record(example_id: str, run: int, verdict: _Verdict) -> SampleRecor
 
 
 def read_released_scores(folder: Path) -> ReleasedScores:
-    """The verdicts of such a folder, as they were given. A line that is none counts as not judged."""
+    """Return the verdicts of such a folder as they were given. An invalid line counts as not judged."""
     return _scores_by_sample(counting_records(folder / VERDICTS_FILE))
 
 
@@ -117,7 +117,7 @@ def _scores_by_sample(records: Mapping[str, SampleRecord]) -> ReleasedScores:
 
 
 def read_released_log(run: ScoredRun, judge: JudgeDescription, records: Mapping[str, SampleRecord]) -> LogVerdicts:
-    """The verdicts on a run in such a judge's log."""
+    """Return the verdicts on a run in such a judge's log."""
     scores = _scores_by_sample(records)
     samples = [sample for sample in run.samples if sample.record.is_finished]
     sample_scores = [scores.get(sample.name, {}) for sample in samples]
@@ -145,7 +145,7 @@ def _verdicts(scores: Mapping[str, ReleasedScore]) -> tuple[SampleVerdict, ...]:
 
 
 def mean_score(scores: Sequence[float | None]) -> float | None:
-    """The mean of the scores that there are, added up one by one as the release does; None without any."""
+    """Return the mean of the existing scores, added up one by one as in the release; None without any."""
     present = [score for score in scores if score is not None]
     return _mean(present) if present else None
 

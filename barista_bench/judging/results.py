@@ -1,4 +1,4 @@
-"""`results.json` of a judge: checked against this schema whenever it is written or read."""
+"""Define `results.json` of a judge, checked against this schema whenever it is written or read."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from barista_bench.runs.score.costs import Cost
 from barista_bench.runs.score.results import DatasetInfo, Figure, RecordedFigures
 
 MEAN = "mean"
-"""Name of the figure over all criteria; each criterion's own figure has its name."""
+"""Name of the score over all criteria; each criterion's score has the criterion's name."""
 
 
 class JudgeInfo(Strict):
@@ -24,7 +24,7 @@ class JudgeInfo(Strict):
 
 
 class RubricInfo(Strict):
-    """`wording` says whose it is, as that of prompts does; empty where verdicts came with an imported run."""
+    """The rubric; `wording` names its origin, as for prompts, and is empty if verdicts came with an imported run."""
 
     version: int
     sha256: str
@@ -33,12 +33,12 @@ class RubricInfo(Strict):
 
 
 class JudgedCoverage(Strict):
-    """How many answers there are, and how many of them have verdicts.
+    """The number of answers, and how many of them have verdicts.
 
-    `expected` = examples x runs. `finished` leaves out what the model's own infrastructure cost; `answered` are those
-    with an answer that could be judged; `judged` those with a usable verdict, on every criterion by the paper's
-    protocol and on any by the release's: the mean is theirs. `verdicts` counts sample x criterion x draw by status;
-    `missing` ones were not asked yet.
+    `expected` = examples x runs. `finished` leaves out infrastructure errors of the model; `answered` counts answers
+    that could be judged; `judged` those with a usable verdict, on every criterion by the paper's protocol and on any by
+    the release's: the mean is over these. `verdicts` counts sample x criterion x draw by status; `missing` ones were
+    not asked yet.
     """
 
     expected: Count
@@ -53,7 +53,7 @@ class JudgedCoverage(Strict):
 
 
 class CategoryFigures(Strict):
-    """Figures of the examples that share a label; `judged` and `expected` count samples."""
+    """Scores of the examples that share a label; `judged` and `expected` count samples."""
 
     examples: Count
     expected: Count
@@ -62,10 +62,10 @@ class CategoryFigures(Strict):
 
 
 class JudgedResults(RecordedFigures):
-    """The results of one judge on one run. A verdict that is missing is in no figure.
+    """The results of one judge on one run. Missing verdicts count in no score.
 
-    Figures run from 0 to 1 unless `tops` names another end; those of G-Eval are the judge's scores divided by `scale`.
-    Each has its 95% interval, as the figures of the run itself do (`resampling`).
+    Scores run from 0 to 1 unless `tops` names another maximum; G-Eval scores are the judge's scores divided by `scale`.
+    Each has its 95% interval, like the scores of the run itself (`resampling`).
     """
 
     schema_version: Literal[2] = 2
@@ -100,20 +100,20 @@ class JudgedResults(RecordedFigures):
 
     @property
     def is_held(self) -> bool:
-        """Whether replies were held to the form's JSON Schema while they were written."""
+        """Whether replies were constrained to the form's JSON Schema."""
         return self.judge.settings.get("structured_output") is True
 
     @computed_field  # type: ignore[prop-decorator]
     @property
     def comparability(self) -> Comparability:
-        """The record of the answers, with the judge's part."""
+        """Return the comparability record of the answers, with the judge's part."""
         judge = JudgeRecord(
             name=self.judge.name,
             revision=self.judge.revision,
             method=self.method,
             rubric=self.rubric.sha256,
             prompt=self.prompt_sha256,
-            # A judge that works out its own steps does so for each run anew: they are its verdict's noise.
+            # A judge that generates its steps does so for each run: they are part of the noise of its verdicts.
             steps=self.steps_sha256 if self.steps == "given" else self.steps,
             generation=self.generation,
             held=self.is_held,
@@ -122,5 +122,7 @@ class JudgedResults(RecordedFigures):
 
 
 def read_judged(path: str | Path) -> JudgedResults:
-    """A judge's results. Raises DataError, which names the field, where the file is missing, too large or broken."""
+    """Return a judge's results. Raises DataError, which names the field, if the file is missing, too large or
+    broken.
+    """
     return read_model(path, JudgedResults, what="no judged results", remedy="run `barista-bench judge`")

@@ -1,7 +1,7 @@
-"""Rubrics are data: what a judge looks at, and what its scores mean, stand in a versioned YAML file.
+"""Read rubrics: versioned YAML files that define a judge's criteria and the meaning of its scores.
 
-`rubrics/<task>.yaml` of a benchmark's package is ours; users may bring their own, in a file for one task or in a prompt
-file of several (`core/prompt_files.py`). Its hash stands in the results, and whose wording it is.
+`rubrics/<task>.yaml` of a benchmark's package is ours. Users may supply their own, in a file for one task or in a
+prompt file for several (`core/prompt_files.py`). The results hold the rubric's hash and origin.
 """
 
 from __future__ import annotations
@@ -60,17 +60,19 @@ class Criterion(_RubricModel):
     def _check_bands(cls, bands: list[Band]) -> list[Band]:
         scores = [score for band in bands for score in range(band.low, min(band.high, 2 * TOP_SCORE) + 1)]
         if scores != list(range(TOP_SCORE + 1)):
-            raise ValueError(f"bands cover {scores}, not each score from 0 to {TOP_SCORE} once and in order")
+            raise ValueError(f"bands cover {scores}, but must cover each score from 0 to {TOP_SCORE} once and in order")
         return bands
 
     @property
     def scale(self) -> str:
-        """The bands as lines of text."""
+        """Return the bands as lines of text."""
         return "\n".join(f"{band.low} to {band.high}: {band.text}" for band in self.bands)
 
 
 class _RubricFile(_RubricModel):
-    """`question` is shown instead of the example's own, where a rubric asks all examples the same."""
+    """The content of a rubric file; `question` replaces the example's question if a rubric asks all examples the
+    same.
+    """
 
     version: int
     introduction: str
@@ -82,12 +84,12 @@ class _RubricFile(_RubricModel):
     def _check_names(self) -> Self:
         names = [criterion.name for criterion in self.criteria]
         if len(set(names)) < len(names):
-            raise ValueError(f"criteria are called {names}: a name stands twice")
+            raise ValueError(f"criteria are called {names}: a name occurs twice")
         return self
 
 
 class Rubric(_RubricFile):
-    """A rubric file as read. `words` are the domain's categories with descriptions, where the rubric shows them.
+    """A rubric file as read. `words` are the domain's categories with descriptions, if the rubric shows them.
 
     `sha256` is of the file's bytes and, where it is shown, of the vocabulary.
     """
@@ -102,7 +104,7 @@ class Rubric(_RubricFile):
 
     @property
     def vocabulary_text(self) -> str:
-        """`words` as a form shows them."""
+        """Return `words` as a form shows them."""
         if not self.words:
             return ""
         heading = "Categories of this domain. Synonyms that people really use are fine; a vaguer name is worse."
@@ -110,8 +112,7 @@ class Rubric(_RubricFile):
 
 
 def load_rubric(task: Task, path: str | Path | None = None) -> Rubric:
-    """The rubric of a task: ours, with `domain:FILE` in the words of a domain file, or a user's: a rubric file, or a
-    prompt file of several tasks.
+    """Return the rubric of a task: ours, ours with the words of a `domain:FILE`, or a user's rubric or prompt file.
 
     Raises ConfigError where no judge scores this task, or the file is not a rubric; names file and field.
     """
@@ -179,7 +180,7 @@ def _checked_content(content: object, name: str) -> _RubricFile:
 
 
 def _vocabulary(package: str, name: str) -> dict[str, str]:
-    """Object categories with their descriptions, of a benchmark that has them."""
+    """Return the object categories with their descriptions, for benchmarks that have them."""
     benchmark = package.rpartition(".")[2]
     words = get_benchmark(benchmark).vocabulary if benchmark else None
     if words is None:

@@ -1,10 +1,11 @@
-"""Figures from a judge's log. Replies are read anew; the judge is not asked.
+"""Compute scores from a judge's log. Replies are parsed again; the judge is not asked.
 
-A verdict that is missing or unusable is in no figure, and lowers the coverage.
+A missing or unusable verdict counts in no score and lowers the coverage.
 
-G-Eval: a sample's score on a criterion is the mean of its draws, `mean` that of its criteria. Reasoning (EgoCoT-Bench,
-arXiv 2605.19559, section 3.2.4): R is the mean score of all rationales, of right and wrong answers alike; a missing one
-scores 0. SCR is the fraction of right answers whose rationale scores 2 or less. Groups pool their samples.
+G-Eval: a sample's score on a criterion is the mean of its draws, and `mean` is the mean over its criteria. Reasoning
+(EgoCoT-Bench, arXiv 2605.19559, section 3.2.4): R is the mean score of all rationales, of right and wrong answers
+alike; a missing rationale scores 0. SCR is the fraction of right answers whose rationale scores 2 or less. Groups pool
+their samples.
 """
 
 from __future__ import annotations
@@ -55,13 +56,14 @@ class ScoreJob(NamedTuple):
 
 
 def score_with_judges(job: ScoreJob) -> tuple[Results | None, tuple[str, ...]]:
-    """Score a run folder, and its judges unless it is by other options: the work of one of several processes.
+    """Score a run folder and its judges; with other options, only the run. This is the work of one of several
+    processes.
 
-    The results are None where the task cannot score them; beside them come the failures of tasks.
+    The results are None if the task cannot score them. The second value lists failures of tasks.
     """
     try:
         scored = score(job.folder, data=job.data, root=job.root, options=job.options)
-    except TaskError as error:  # it costs no other run its score
+    except TaskError as error:  # other runs are still scored
         return None, (str(error),)
     for judge in [] if job.options else judge_folders(job.folder):
         try:
@@ -72,9 +74,9 @@ def score_with_judges(job: ScoreJob) -> tuple[Results | None, tuple[str, ...]]:
 
 
 def score_judged(run: ScoredRun, folder: str | Path) -> JudgedRun:
-    """The figures of one judge on a run; writes `results.json` and `scores.jsonl` to the judge's folder.
+    """Return the scores of one judge on a run; write `results.json` and `scores.jsonl` to the judge's folder.
 
-    Raises DataError where the folder is not a judge's.
+    Raises DataError if the folder is not a judge's.
     """
     judged_run = read_judged_run(run, folder)
     judged_run.write()
@@ -82,7 +84,7 @@ def score_judged(run: ScoredRun, folder: str | Path) -> JudgedRun:
 
 
 def read_judged_run(run: ScoredRun, folder: str | Path) -> JudgedRun:
-    """The figures of one judge on a run, as `score_judged` has them; writes nothing."""
+    """Return the scores of one judge on a run, as `score_judged` does, without writing files."""
     folder = Path(folder)
     description = read_judge(folder)
     records = counting_records(folder / VERDICTS_FILE)
@@ -94,12 +96,12 @@ def read_judged_run(run: ScoredRun, folder: str | Path) -> JudgedRun:
 
 
 def all_judged(run: ScoredRun) -> list[JudgedRun]:
-    """The figures of every judge that a run has. Writes nothing."""
+    """Return the scores of every judge of a run, without writing files."""
     return [read_judged_run(run, folder) for folder in judge_folders(run.folder)]
 
 
 def read_replies(run: AnsweredRun, description: JudgeDescription, records: Mapping[str, SampleRecord]) -> LogVerdicts:
-    """The verdicts in a judge's replies, by key, of G-Eval or of a judge of reasons."""
+    """Return the verdicts in a judge's replies, by key, for G-Eval or a judge of reasoning."""
     answers, keys, form = RunAnswers.of(run), verdict_keys(description), description.form
     criteria = description.criteria if form is GEVAL_FORM else [REASONING]
     ten_is_split = splits_ten(tokens for record in records.values() if (tokens := _token_logprobs(record)))
@@ -146,7 +148,7 @@ def _verdict(
 
 
 def _token_logprobs(record: SampleRecord) -> list[TokenLogprob] | None:
-    """Logged tokens as a completion has them; None stands for minus infinity in the log."""
+    """Return logged tokens as a completion has them; None in the log stands for minus infinity."""
     if record.logprobs is None:
         return None
     return [
@@ -162,9 +164,10 @@ def _number(logprob: float | None) -> float:
 def _geval_figures(
     verdicts: Sequence[Verdicts], criteria: Sequence[str], *, on_all_criteria: bool
 ) -> dict[str, FigureValues]:
-    """`mean` and each criterion, from 0 to 1.
+    """Return `mean` and each criterion, from 0 to 1.
 
-    The paper takes the means of samples with a verdict on all criteria, the release those over the criteria with one.
+    The paper averages samples with a verdict on all criteria; the release averages over the criteria that have a
+    verdict.
     """
     fewest = len(criteria) if on_all_criteria else 1
     samples = [raw_scores(of_sample) for of_sample in verdicts]
@@ -177,7 +180,7 @@ def _geval_figures(
 
 
 def _reasoning_figures(scores: Sequence[float | None], is_right: Sequence[bool]) -> dict[str, FigureValues]:
-    """`r` from 0 to 5, the same as `mean` and `reasoning` from 0 to 1, and `scr`."""
+    """Return `r` from 0 to 5, the same value as `mean` and `reasoning` from 0 to 1, and `scr`."""
     fraction = FigureValues(scores, partial(_fraction, top=5))
     of_right = [score if right else None for score, right in zip(scores, is_right, strict=True)]
     return {
@@ -199,7 +202,7 @@ def _spurious_fraction(scores: Sequence[float]) -> float:
 
 
 def _sd_draws(verdicts: Sequence[Verdicts], criteria: Sequence[str]) -> dict[str, float | None]:
-    """The spread of draws on the same answer, as the metric `judge_score` has it."""
+    """Return the spread of draws on the same answer, as the metric `judge_score` defines it."""
     rows = [
         {name: [verdict.score for verdict in sample_verdicts if verdict.criterion == name] for name in criteria}
         if sample_verdicts

@@ -1,6 +1,6 @@
-"""Judges the answers of a finished run: from its sample log, into a log of the judge's own (`judge_folder.py`).
+"""Judge the answers of a finished run: from its sample log, into the judge's own log (`judge_folder.py`).
 
-The model that was run is never asked. Killed at any moment, the same command goes on, and nothing is asked twice.
+The model of the run is never called. After an interruption, the same command resumes and repeats no request.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ FORM_VERSION = 1
 """Goes up with every change of the code that alters the text of a form, or how a reply to it is read."""
 STEP_TRIES = 3
 REASON_LENGTH = 600
-"""Characters of a reason that a judge is held to here: what it writes on and on would be cut, and be no verdict."""
+"""Maximum characters of a constrained judge's reason: an endless reason would be truncated and give no verdict."""
 _HELD_NOTE = (
     "Replies were held to the JSON Schema of the form while they were written. That is the default of a local judge; "
     "--no-structured-output leaves it out."
@@ -71,14 +71,14 @@ Steps = dict[str, tuple[str, ...]]
 
 @dataclass(slots=True)
 class JudgeSession(AskCounts):
-    """The counts of one start of a judge, the run that it judges, and the judge's folder."""
+    """One start of a judge: its counts, the run that it judges, and the judge's folder."""
 
     folder: Path
     run: ScoredRun
 
 
 def judge(run: str | Path, judge: str, **settings: object) -> JudgeSession:
-    """Judge the answers of a run folder; `settings` are fields of `JudgeConfig`. Start it again to go on.
+    """Judge the answers of a run folder; `settings` are fields of `JudgeConfig`. Call it again to resume.
 
     Raises:
         ConfigError: a setting cannot be used, no judge scores the task, or another process judges here.
@@ -89,11 +89,11 @@ def judge(run: str | Path, judge: str, **settings: object) -> JudgeSession:
 
 
 def judge_config(config: JudgeConfig) -> JudgeSession:
-    """Judge as `judge` does, by settings that are put together already."""
+    """Judge as `judge` does, with resolved settings."""
     run = read_scored(config.run, data=config.data, root=config.root, options={})
     grades_reasons = asks_for_reasons(run.task)
     if grades_reasons and config.steps == "generate":
-        raise ConfigError(f"{run.task.name}: its reasons are judged without steps. Remedy: leave steps at given")
+        raise ConfigError(f"{run.task.name}: its reasoning is judged without steps. Remedy: leave steps at given")
     rubric = None if grades_reasons else load_rubric(run.task, config.rubric)
     reasoning = load_reasoning_form(run.task, config.rubric) if grades_reasons else None
     if config.is_offline:
@@ -125,9 +125,9 @@ def judge_config(config: JudgeConfig) -> JudgeSession:
 
 
 def judge_questions(description: JudgeDescription, answers: Sequence[DistinctAnswer]) -> list[RepeatedPrompt]:
-    """One form an answer and criterion, as `judge.json` says it is filled in.
+    """Return one form per answer and criterion, filled in as `judge.json` describes.
 
-    Raises KeyError, TypeError or ValidationError where `description` was changed by hand, and is no judge's any more.
+    Raises KeyError, TypeError or ValidationError if `description` was edited and is no longer valid.
     """
     form, keys = description.form, verdict_keys(description)
     is_reasoning = form is REASONING_FORM
@@ -143,11 +143,14 @@ def judge_questions(description: JudgeDescription, answers: Sequence[DistinctAns
 def describe_judge(
     config: JudgeConfig, model: ModelIdentity, rubric: Rubric | None, reasoning: PromptTexts | None = None
 ) -> JudgeDescription:
-    """G-Eval by a rubric, or without one the protocol of EgoCoT-Bench for reasons, in our words or in `reasoning`: one
-    verdict, temperature 0 whatever is set, and no probabilities."""
+    """Describe a judge that uses G-Eval with a rubric, or EgoCoT-Bench's protocol for reasoning without one.
+
+    The latter uses the packaged texts or `reasoning`, one verdict, temperature 0 regardless of settings, and no
+    probabilities.
+    """
     if rubric:
         prompt, generation, draws = judge_prompts("geval"), config.generation, config.verdicts
-        # A rubric that lacks steps has the judge work them out, as the release does.
+        # If a rubric lacks steps, the judge generates them, as in the release.
         has_steps = config.is_offline or all(criterion.steps for criterion in rubric.criteria)
         identity: dict[str, object] = {
             "method": "g-eval",
@@ -178,7 +181,7 @@ def describe_judge(
 
 
 def reply_reading(description: JudgeDescription) -> tuple[ReadReply, TokensToLog]:
-    """A function that reads replies to this judge's forms, and one that chooses the tokens of them to log."""
+    """Return a function that reads replies to this judge's forms, and one that selects the tokens to log."""
     to_log: TokensToLog = _score_tokens if description.form is GEVAL_FORM else lambda _: None
     return lambda text: read_verdict(text, description.form), to_log
 
@@ -189,7 +192,7 @@ def _score_tokens(completion: Completion) -> tuple[TokenLogprob, ...] | None:
 
 
 def _frozen_steps(folder: Path, rubric: Rubric, model: Model, config: GenerationConfig, spending: Spending) -> Steps:
-    """The judge's own evaluation steps: asked for once for a folder, and from then on read."""
+    """Return the judge's own evaluation steps: requested once per folder, then read from it."""
     path = folder / STEPS_FILE
     if path.exists():
         return read_frozen_steps(path, rubric)
@@ -203,7 +206,7 @@ def _frozen_steps(folder: Path, rubric: Rubric, model: Model, config: Generation
 
 
 def read_frozen_steps(path: Path, rubric: Rubric) -> Steps:
-    """The evaluation steps that a judge worked out. Raises DataError where they are none, or not of this rubric."""
+    """Return the evaluation steps that a judge generated. Raises DataError if they are invalid or of another rubric."""
     try:
         steps = msgspec.json.decode(path.read_bytes(), type=Steps)
     except (OSError, msgspec.MsgspecError) as error:

@@ -1,22 +1,22 @@
-"""The score in a judge's reply: read strictly, then weighted by the judge's own probabilities.
+"""Read the score in a judge's reply strictly, and weight it by the judge's own probabilities.
 
-A verdict is one JSON object of the form asked for and nothing else. A reply that quotes a forged verdict beside its own
-holds two objects and is refused; nothing is repaired and nothing is searched for, since whatever a lenient reader
-finds, an answer can plant.
+A verdict must be one JSON object of the requested form and nothing else. A reply that quotes a forged verdict beside
+its own holds two objects and is refused. Nothing is repaired or searched for: an answer could plant text for a lenient
+reader to find.
 
 G-Eval's score (arXiv 2303.16634, section 2; used by the BARISTA paper, arXiv 2605.12074, section A.1) is the expected
 score under the judge's own distribution over score tokens:
 
     sum over i in 0..10 of p(i) * i / sum of p(i)
 
-p(i) is read at the token where the reply's score begins, from the alternatives that came with it. Tokens may carry
-white space, punctuation of JSON before the digits or after them; those that spell no score do not count.
+p(i) is read at the token where the reply's score begins, from the alternatives of that token. Tokens may carry white
+space and JSON punctuation before or after the digits; tokens that spell no score do not count.
 
-Where a tokenizer splits "10", the token "1" begins both 1 and 10. Its probability is divided by the next token's
-distribution where the judge went on from "1" itself. Where it chose another score, nobody has asked what would have
-followed. Of a judge that is known to split "10", "1" then counts as the one of the two that is nearer to the mean of
-the others, since scores of one answer lie close together, and the weight is marked as inferred. Of any other judge it
-counts as 1: a token "10" of its own may merely be too improbable to be among the alternatives.
+If a tokenizer splits "10", the token "1" begins both 1 and 10. If the judge continued from "1", its probability is
+divided by the next token's distribution. If the judge chose another score, that distribution is unknown. For a judge
+known to split "10", "1" then counts as 1 or 10, whichever is nearer to the mean of the other scores, since scores of
+one answer are close together; the weight is marked as inferred. For any other judge it counts as 1: a separate token
+"10" may be too improbable to be among the alternatives.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from barista_bench.runs.ask.replies import Unusable, read_object
 
 @dataclass(frozen=True, slots=True)
 class JudgeVerdict:
-    """A score as the judge wrote it, and why."""
+    """A score as the judge wrote it, with the reason."""
 
     score: int
     reason: str
@@ -43,18 +43,19 @@ class JudgeVerdict:
 
 @dataclass(frozen=True, slots=True)
 class ReplyForm:
-    """Names of the two fields of a reply, and its highest score; the lowest is 0."""
+    """Names of the two fields of a reply, and the highest score; the lowest is 0."""
 
     score: str
     reason: str
     top: int
 
     def schema(self, reason_length: int | None = None) -> Fields:
-        """JSON Schema, for judges that can be held to one.
+        """Return the JSON Schema for judges that can be constrained to one.
 
-        `reason_length` is characters of the reason at the most; None for no limit, which some servers do not take.
+        `reason_length` is the maximum number of characters of the reason; None for no limit, which some servers do not
+        accept.
         """
-        # An enumeration, since some servers take no bounds in a schema.
+        # An enumeration, since some servers do not accept bounds in a schema.
         score: Fields = {"type": "integer", "enum": list(range(self.top + 1))}
         reason: Fields = {"type": "string"}
         if reason_length is not None:
@@ -67,7 +68,7 @@ REASONING_FORM = ReplyForm("reasoning_score", "analysis", 5)
 
 
 def read_verdict(text: str, form: ReplyForm = GEVAL_FORM) -> JudgeVerdict | Unusable:
-    """The verdict in a reply.
+    """Return the verdict in a reply.
 
     >>> read_verdict('{"score": 7, "reason": "one slip"}')
     JudgeVerdict(score=7, reason='one slip')
@@ -102,7 +103,7 @@ class WeightedScore:
 
 
 def splits_ten(replies: Iterable[Sequence[TokenLogprob]]) -> bool:
-    """Whether a judge is known to write 10 as two tokens: some of its replies do, and none has it as one."""
+    """Whether a judge is known to write 10 as two tokens: some replies do, and none writes it as one token."""
     is_split = False
     for tokens in replies:
         position = _score_position(tokens, 10)
@@ -117,10 +118,10 @@ def splits_ten(replies: Iterable[Sequence[TokenLogprob]]) -> bool:
 def weighted_score(
     tokens: Sequence[TokenLogprob] | None, score: int, *, ten_is_split: bool = False
 ) -> WeightedScore | None:
-    """The weighted score of a reply that says `score`, from its tokens in order with their alternatives.
+    """Return the weighted score of a reply with the score `score`, from its tokens in order with their alternatives.
 
-    None where there are no alternatives, or the tokens do not spell the score: the plain score is what there is.
-    `ten_is_split` says that the judge is known to write 10 as two tokens (`splits_ten`).
+    None if there are no alternatives, or the tokens do not spell the score; use the plain score then. `ten_is_split`
+    states that the judge is known to write 10 as two tokens (`splits_ten`).
     """
     if not tokens:
         return None
@@ -132,7 +133,7 @@ def weighted_score(
     for text, logprob in _alternatives(tokens[position]).items():
         match = _SCORE_TOKEN.fullmatch(text)
         if match is None or str(int(match[1])) != match[1] or int(match[1]) > GEVAL_FORM.top or not logprob <= 0:
-            continue  # no score, or no probability: NaN is none either
+            continue  # no score, or no valid probability (NaN)
         if _is_open_one(text):
             open_one += math.exp(logprob)
         else:
@@ -151,9 +152,9 @@ def _weighted_sum(probabilities: Mapping[int, float]) -> float:
 
 
 def _score_position(tokens: Sequence[TokenLogprob], score: int) -> int | None:
-    """Index of the token in which the score's first digit stands."""
+    """Return the index of the token that contains the score's first digit."""
     text = "".join(token.token for token in tokens)
-    # Within a JSON string the quotes are escaped, so this matches the key alone.
+    # Quotes within a JSON string are escaped, so this matches only the key.
     match = re.search(rf'(?<!\\)"{GEVAL_FORM.score}"\s*:\s*({score})(?!\d)', text)
     if match is None:
         return None
@@ -170,7 +171,7 @@ def _alternatives(token: TokenLogprob) -> dict[str, float]:
 
 
 def _is_open_one(text: str) -> bool:
-    """Whether a token is a 1 that the next one may make a 10: it does not itself end the number."""
+    """Whether a token is a 1 that the next token may extend to 10."""
     match = _SCORE_TOKEN.fullmatch(text)
     return match is not None and match[1] == "1" and not match[2]
 
@@ -178,9 +179,9 @@ def _is_open_one(text: str) -> bool:
 def _divide_open_one(
     probabilities: dict[int, float], open_one: float, tokens: Sequence[TokenLogprob], score: int, *, ten_is_split: bool
 ) -> bool:
-    """Add the probability of an open "1" to those of 1 and 10; returns whether the division was inferred.
+    """Add the probability of an open "1" to those of 1 and 10; return whether the division was inferred.
 
-    `tokens` are the score's first and the one after it.
+    `tokens` are the score's first token and the next one.
     """
     if not open_one:
         return False
@@ -201,9 +202,9 @@ def _divide_open_one(
 
 
 def score_tokens(tokens: Sequence[TokenLogprob] | None, score: int) -> tuple[TokenLogprob, ...] | None:
-    """The tokens that `weighted_score` needs: those up to the score and one more, alternatives at these two alone.
+    """Return the tokens that `weighted_score` needs: up to the score and one more, with alternatives only at these two.
 
-    A reply of a hundred tokens with twenty alternatives each would otherwise weigh more than all else in the log.
+    A reply of a hundred tokens with twenty alternatives each would otherwise dominate the size of the log.
     """
     position = _score_position(tokens, score) if tokens else None
     if not tokens or position is None:

@@ -1,1 +1,1 @@
-"""Runs: examples to a model, answers to an appended log, scores from that log alone."""
+"""Runs: send examples to a model, append answers to a log, and compute scores from that log only."""

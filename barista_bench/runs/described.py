@@ -1,5 +1,7 @@
-"""What describes a run wherever it is written or read: its model, its wording, its prices. Light: a leaderboard Space
-reads it (`hub/board.py`)."""
+"""Describe a run's model, wording and prices wherever they are written or read.
+
+Imports little, since a leaderboard Space reads it (`hub/board.py`).
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,7 @@ class ModelInfo(Strict):
 
     @property
     def label(self) -> str:
-        """The model's name beside others: an adapter, which is known by its content, makes it another model."""
+        """Return the model's name for comparisons; an adapter, identified by its content, makes it another model."""
         adapter = self.settings.get("adapter")
         return f"{self.name} + adapter {adapter[:SHORT]}" if isinstance(adapter, str) and adapter else self.name
 
@@ -49,9 +51,9 @@ _Price = Annotated[float, Field(ge=0, le=1e9)]
 
 
 class Prices(BaseModel):
-    """US dollars a million tokens. Without `cached_input`, cached tokens cost what other input does.
+    """US dollars per million tokens. Without `cached_input`, cached tokens have the price of other input.
 
-    `input` and `output` are None where nothing says what a model costs.
+    `input` and `output` are None if the price is unknown.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, hide_input_in_errors=True, frozen=True)
@@ -61,7 +63,7 @@ class Prices(BaseModel):
     cached_input: _Price | None = None
 
     def cost(self, input_tokens: int, output_tokens: int, cached_tokens: int = 0) -> float | None:
-        """US dollars, to the sixth place; None without prices. `cached_tokens` are among the input's.
+        """Return US dollars, to six decimals; None without prices. `cached_tokens` are part of the input tokens.
 
         >>> Prices(input=2.0, output=8.0).cost(1_000_000, 500_000), Prices().cost(1, 1)
         (6.0, None)
@@ -81,17 +83,18 @@ class _ModelPrices(Prices):
 
 
 class _PriceList(RootModel[dict[str, _ModelPrices]]):
-    """A file of prices: those of each model by its name."""
+    """A price file: each model's prices by its name."""
 
 
 def read_prices(path: Path, model: str) -> Prices:
-    """A model's prices, from a file of YAML or JSON: `NAME: {input: 2.5, output: 10, cached_input: 1.25}` for each.
+    """Read a model's prices from a YAML or JSON file with `NAME: {input: 2.5, output: 10, cached_input: 1.25}` per
+    model.
 
     Args:
-        model: its name as the file has it: without `served:` and without what a run withholds from it.
+        model: its name in the file: without `served:` and without the prefix of an ablation.
 
     Raises:
-        ConfigError: the file is missing or of another form, or does not name the model.
+        ConfigError: the file is missing, malformed, or lacks the model.
     """
     remedy = "write one `NAME: {input: 2.5, output: 10}` a model, US dollars a million tokens"
     content = load_yaml(read_bounded(path, MAX_FILE, remedy=remedy, error=ConfigError), str(path), remedy=remedy)

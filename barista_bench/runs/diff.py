@@ -1,7 +1,7 @@
-"""Differences between two run folders: settings, and sample by sample what was asked, answered and scored.
+"""Compare two run folders: settings, and the question, answer and scores of each sample.
 
-Samples are matched by example and repetition, since a key covers the model and its settings too. What models wrote is
-read line by line, and kept of the few samples that are shown.
+Samples are matched by example and repetition, since a key covers the model and its settings too. Texts are read line by
+line, and only those of the few samples that are shown stay in memory.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 
 @dataclass(frozen=True, slots=True)
 class SettingChange:
-    """One setting, by its dotted place in `run.json`, with both values as JSON; None where a run does not have it."""
+    """One setting, by its dotted path in `run.json`, with both values as JSON; None if a run lacks it."""
 
     name: str
     first: str | None
@@ -42,7 +42,7 @@ class SettingChange:
 
 @dataclass(frozen=True, slots=True, order=True)
 class SampleChange:
-    """One sample that differs. What is compared stands in `first` and `second`; None where there is nothing."""
+    """One sample that differs. `first` and `second` hold the compared values, or None."""
 
     example_id: str
     run: int
@@ -52,7 +52,7 @@ class SampleChange:
 
 @dataclass(frozen=True, slots=True)
 class ScoreChange:
-    """One figure over the samples that are scored in both runs: how many values differ, and both means."""
+    """One score over the samples that are scored in both runs: the number of differing values, and both means."""
 
     name: str
     samples: int
@@ -92,12 +92,12 @@ class Difference:
 
     @property
     def is_same(self) -> bool:
-        """Whether nothing differs in settings or in any sample's input, status, answer, reasoning and figures."""
+        """Whether settings and all samples' inputs, statuses, answers, reasoning and scores are equal."""
         return not self.settings and not any(self.counts.values())
 
 
 class _Changes:
-    """Counts, and the first few samples of each kind whatever order they come in."""
+    """Counts, and the first few samples of each kind regardless of their order of arrival."""
 
     def __init__(self, limit: int) -> None:
         self.counts, self.statuses = Counter[Kind](), Counter[tuple[str, str]]()
@@ -114,7 +114,7 @@ def diff(first: str | Path, second: str | Path, *, show: int = 10) -> Difference
     """Compare two run folders.
 
     Raises:
-        ConfigError: `show`, the samples of each kind that are named, is negative.
+        ConfigError: `show`, the number of samples to list per kind, is negative.
         DataError: a folder is not a run.
     """
     if show < 0:
@@ -177,11 +177,11 @@ def _settings(first: Mapping[str, Json], second: Mapping[str, Json]) -> tuple[Se
 
 
 _DATA_PATHS = {("data", name) for name in ("path", "absolute_path", "root", "absolute_root")}
-"""No settings: the content hash says whether the data are the same."""
+"""Not compared as settings: the content hash shows whether the data are the same."""
 
 
 def _flat(values: Mapping[str, Json], path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Places and values as JSON, so that 0, 0.0 and false stay different; an empty mapping is a value of its own."""
+    """Yield paths and values as JSON, so that 0, 0.0 and false stay different; an empty mapping is a value."""
     for name, value in values.items():
         if isinstance(value, Mapping) and value:
             yield from _flat(value, (*path, name))
@@ -196,7 +196,7 @@ class _ScoreLine(msgspec.Struct, frozen=True):
 
 
 def _scores(folders: tuple[Path, Path], changes: _Changes) -> tuple[ScoreChange, ...] | None:
-    """Compare figures sample by sample; a sample without figures in one of the runs is not compared."""
+    """Compare scores sample by sample; a sample without scores in one of the runs is skipped."""
     paths = [folder / SCORES_FILE for folder in folders]
     if not all(path.is_file() for path in paths):
         return None
@@ -215,14 +215,14 @@ def _scores(folders: tuple[Path, Path], changes: _Changes) -> tuple[ScoreChange,
             changes.add("score", _change(line, *map(", ".join, zip(*differing, strict=True))))
     rows = []
     for name, pairs in sorted(values.items()):
-        # fsum is exact, so that the order of the lines does not show in the means.
+        # fsum is exact, so that the order of the lines does not change the means.
         means = (math.fsum(side) / len(pairs) for side in zip(*pairs, strict=True))
         rows.append(ScoreChange(name, len(pairs), sum(pair[0] != pair[1] for pair in pairs), *means))
     return tuple(rows)
 
 
 def _score_lines(path: Path) -> dict[tuple[str, int], _ScoreLine]:
-    """Lines by example and repetition; of two lines of one sample the first."""
+    """Return lines by example and repetition; of two lines of one sample the first."""
     decode = msgspec.json.Decoder(_ScoreLine).decode
     lines: dict[tuple[str, int], _ScoreLine] = {}
     for _, line in read_json_lines(path, MAX_LINE, decode, what="no figures of a sample", remedy="score the run again"):
@@ -245,7 +245,9 @@ _WIDTH = 80
 
 
 def as_text(difference: Difference) -> str:
-    """A difference for people, in plain lines. What models wrote is shortened, and its control characters escaped."""
+    """Return a difference as plain lines for people. Model texts are shortened, and their control characters
+    escaped.
+    """
     lines = [f"First:  {printable(str(difference.first))}", f"Second: {printable(str(difference.second))}"]
     lines.append("Settings" if difference.settings else "Settings: all the same")
     lines += [f"  {printable(change.name)}: {_both(change.first, change.second)}" for change in difference.settings]
@@ -284,7 +286,7 @@ def _arrow(first: object, second: object) -> str:
 
 
 def _both(first: str | None, second: str | None) -> str:
-    """Two texts; long ones from a little before where they part."""
+    """Return two texts; long ones start shortly before their first difference."""
     a, b = first or "", second or ""
     parting = next((position for position, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
     start = max(0, parting - _WIDTH // 4) if max(len(a), len(b)) > _WIDTH else 0

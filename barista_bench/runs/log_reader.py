@@ -1,13 +1,13 @@
-"""Reads all logs of a run folder together: which record of each sample counts, which are finished. Tidies and joins.
+"""Read all logs of a run folder together, decide which record of each sample counts, and compact and merge logs.
 
-`run_records` is the one rule for scoring and comparing, and, seen from its other side, resuming. A record counts if its
-line is whole (`sample_log.py`), its example is one of the run's and its repetition in range, it answers what the run
-asks of that example (`inputs.jsonl`), and its key is the one that these make together with the model and its settings
-in `run.json`. Any other is left out before the records of a sample are weighed against each other, so it hides none,
-and its sample is asked again. Nothing deletes it.
+`run_records` defines the rule for scoring, comparing and resuming. A record counts if its line is valid
+(`sample_log.py`), its example belongs to the run and its repetition is in range, its fingerprint is the one that
+`inputs.jsonl` has for that example, and its key matches these and the model and settings in `run.json`. Other records
+are left out before the records of a sample are compared, so they hide none, and their samples are asked again. Nothing
+deletes them.
 
-`StepLog` logs the answers on the way, of tasks that ask in several steps (`Task.follow_up`), apart from the samples: a
-run that was broken off between two steps goes on at the second, and no reader of samples has to tell them apart.
+`StepLog` logs the intermediate answers of tasks that ask in several steps (`Task.follow_up`) separately from the
+samples: a run that stopped between two steps resumes at the second, and readers of samples need not tell them apart.
 """
 
 from __future__ import annotations
@@ -61,16 +61,16 @@ _REPEATED = ("example_id", "fingerprint", "prompt", "media")
 
 
 def _open_logs(folder: str | Path, stack: ExitStack) -> Sequence[tuple[Path, BinaryIO]]:
-    """All logs of a folder, opened together: what they hold stays readable even if they are compacted meanwhile."""
+    """Open all logs of a folder together: their content stays readable even if they are compacted meanwhile."""
     while True:
         try:
             return [(path, stack.enter_context(path.open("rb"))) for path in log_files(folder)]
         except FileNotFoundError:
-            continue  # compacted between listing and opening: its lines stand in another file now
+            continue  # compacted between listing and opening: its lines are in another file now
 
 
 class LogLine(NamedTuple):
-    """The place of a record: its file, of `LogReader.paths`, and its byte offset. Lines sort as they stand on disk."""
+    """The place of a record: its file in `LogReader.paths`, and its byte offset. Lines sort in their order on disk."""
 
     file: int
     offset: int
@@ -84,14 +84,13 @@ class LogReader:
 
     Args:
         folder: a run folder.
-        identify: what a record is one of, of which one record counts. None leaves the record out.
-        keep: hold the records that count, for whoever wants all; else each is read again when asked for, and no text
-            stays in memory.
+        identify: returns the identity of a record; one record per identity counts. None leaves the record out.
+        keep: keep all counting records in memory; otherwise each is read again on request, and no text stays in memory.
 
     Attributes:
-        line_count: records on disk, superseded ones among them, without those left out.
+        line_count: records on disk, including superseded ones and excluding those left out.
         left_out: finished records that `identify` left out.
-        counting_lines: identity to the line of the record that counts, in the order of files and lines.
+        counting_lines: identity -> line of the record that counts, in the order of files and lines.
     """
 
     def __init__(
@@ -132,14 +131,14 @@ class LogReader:
                 line = LogLine(number, offset, is_finished)
                 if before is None or not before.is_finished:
                     counting_lines[identity] = line
-                    if self._keep:  # texts that repeat are those of the records before
+                    if self._keep:  # repeated texts share the strings of earlier records
                         repeated_texts = {name: getattr(record, name) for name in _REPEATED}
                         shared_texts = {name: texts.setdefault(text, text) for name, text in repeated_texts.items()}
                         self._records[identity] = msgspec.structs.replace(record, **shared_texts)
                 elif is_finished:
                     second_answers.append((before, line))
         self.counting_lines = dict(sorted(counting_lines.items(), key=lambda item: item[1]))
-        # Copies of one line are what a merge leaves that was cut short; two answers to one question are a mistake.
+        # An interrupted merge leaves copies of a line; two answers to one question are a mistake.
         different = sum(self.line(first) != self.line(second) for first, second in second_answers)
         if different:
             log.warning(
@@ -147,13 +146,13 @@ class LogReader:
             )
 
     def line(self, line: LogLine) -> bytes:
-        """The line as it stands on disk, its end included."""
+        """Return the line as it is on disk, with its line end."""
         file = self._files[line.file]
         file.seek(line.offset)
         return file.readline(MAX_LINE)
 
     def record(self, line: LogLine) -> SampleRecord:
-        """The record of a line.
+        """Return the record of a line.
 
         Raises:
             DataError: the file was changed in place since the first pass.
@@ -170,17 +169,19 @@ class LogReader:
 
 
 def finished_samples(folder: str | Path) -> frozenset[bytes]:
-    """`sample_digest` of all finished samples of a run folder. Reads line by line; no text stays in memory."""
+    """Return the `sample_digest` of all finished samples of a run folder. Reads line by line; no text stays in
+    memory.
+    """
     with ExitStack() as stack:
         records = (record for path, file in _open_logs(folder, stack) for _, record in records_of(path, file))
         return frozenset(record_digest(record) for record in records if record.is_finished)
 
 
 def run_records(folder: Path, description: RunDescription) -> LogReader:
-    """The records of a run folder that count, by example id and repetition. Use as a context manager.
+    """Return the records of a run folder that count, by example id and repetition. Use as a context manager.
 
     Raises:
-        DataError: what was asked cannot be read, or a log is one of another version.
+        DataError: `inputs.jsonl` cannot be read, or a log has another version.
     """
     key_of = sample_keys(description.identity.model.asked_as, description.identity.generation)
     fingerprints = _fingerprints(folder)
@@ -198,9 +199,9 @@ def run_records(folder: Path, description: RunDescription) -> LogReader:
 
 
 def answers_only(folder: Path, description: RunDescription, asked: Mapping[str, str]) -> bool:
-    """Whether a folder asked this and nothing else, and holds answers of this model by these settings and no others.
+    """Whether a folder has exactly these questions, and only answers of this model with these settings.
 
-    `asked` is what a run asks, example id to fingerprint.
+    `asked` maps example ids of a run to fingerprints.
     """
     try:
         if read_inputs(folder) != asked:
@@ -220,7 +221,7 @@ def answers_only(folder: Path, description: RunDescription, asked: Mapping[str, 
 
 
 def _fingerprints(folder: Path) -> Mapping[str, str | None]:
-    """Example id to the fingerprint of what is asked; None for all of an imported run, which was asked elsewhere."""
+    """Return example id -> fingerprint; None for all examples of an imported run, which was asked elsewhere."""
     own_examples = folder / OWN_EXAMPLES
     if (folder / INPUTS_FILE).exists() or not own_examples.exists():
         return read_inputs(folder)
@@ -234,7 +235,7 @@ def _example_id(line: bytes) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Compaction:
-    """Records before and after, and the bytes that the folder's logs take less."""
+    """The number of records before and after, and the bytes saved."""
 
     before: int
     after: int
@@ -242,11 +243,11 @@ class Compaction:
 
 
 def compact(folder: str | Path) -> Compaction:
-    """Merge all logs of a run folder into `samples.jsonl` and drop superseded, torn and damaged lines.
+    """Merge all logs of a run folder into `samples.jsonl` and drop superseded, truncated and damaged lines.
 
     Lines are copied byte for byte, so fields of later versions survive. The merged file is complete on disk before it
-    takes its place, and only then do the ranks' files go, in order. Killed anywhere in between, the folder reads as it
-    did before, and the next call finishes the work.
+    replaces the old one; only then are the ranks' files removed, in order. If the process is killed in between, the
+    folder reads as before, and the next call finishes the work.
 
     Raises:
         ConfigError: a run is writing to the folder.
@@ -255,14 +256,14 @@ def compact(folder: str | Path) -> Compaction:
     folder = Path(folder)
     merged = folder / LOG_FILE
     with ExitStack() as stack:
-        # A log that another process starts from here on is not locked by us, and therefore not removed.
+        # A log that another process creates after this point is not locked here, so it is not removed.
         locked_logs = _lock_all(folder, stack)
         reader = stack.enter_context(LogReader(folder))
         if not reader.paths:
             raise DataError(f"{folder}: no sample log here. Remedy: name the folder of a run")
         size = sum(path.stat().st_size for path in reader.paths)
         _write_merged(reader, merged)
-        # Upwards: of the failed records of a key the last file's counts, so it must be the last to go.
+        # Upwards: among failed records of a key the last file's counts, so it must be removed last.
         for path in locked_logs:
             if path != merged:
                 path.unlink()
@@ -272,7 +273,7 @@ def compact(folder: str | Path) -> Compaction:
 
 
 def _lock_all(folder: Path, stack: ExitStack) -> list[Path]:
-    """Take the lock of every log there is, and of the merged one; gives the logs that exist."""
+    """Lock every existing log and the merged one; return the existing logs."""
     logs = log_files(folder)
     if not logs:
         return []  # nothing to do, and no lock file to leave behind
@@ -285,7 +286,9 @@ def _lock_all(folder: Path, stack: ExitStack) -> list[Path]:
 
 
 def _write_merged(reader: LogReader, merged: Path) -> None:
-    for leftover in merged.parent.glob(f".{merged.name}.*.partial"):  # a killed call's: the lock is ours
+    for leftover in merged.parent.glob(
+        f".{merged.name}.*.partial"
+    ):  # left by a killed call, since this process holds the lock
         leftover.unlink()
     with atomic_write(merged, durable=True) as partial, partial.open("wb") as file:
         for line in reader.counting_lines.values():
@@ -295,19 +298,19 @@ def _write_merged(reader: LogReader, merged: Path) -> None:
 def merge(folders: Sequence[Path], out: Path) -> Compaction:
     """Write the run folder `out` from folders of one run: same examples, model and settings.
 
-    Of the records of one sample the one counts that would if all logs lay in one folder, in the order of `folders`.
-    Verdicts of judges are left out: they are given on all answers together.
+    Of the records of one sample, the same one counts as if all logs were in one folder, in the order of `folders`.
+    Verdicts of judges are left out: they depend on all answers together.
 
     Args:
         out: a new or empty folder.
 
     Raises:
-        ConfigError: the runs differ in a condition or in what they asked (names it), one is named twice or is being
-            written, or `out` holds something.
+        ConfigError: the runs differ in a condition or a question (names it), one is named twice or is being written, or
+            `out` is not empty.
         DataError: a folder is not a run, or its files are damaged.
     """
     if len({folder.resolve() for folder in folders}) < max(2, len(folders)):
-        raise ConfigError("merge joins two run folders or more, each named once. Remedy: name them")
+        raise ConfigError("merge needs at least two run folders, each named once. Remedy: name them")
     refuse_inside(out, *folders)
     descriptions = [read_run(folder) for folder in folders]
     for folder, description in zip(folders, descriptions, strict=True):
@@ -326,7 +329,7 @@ def merge(folders: Sequence[Path], out: Path) -> Compaction:
                 shutil.copyfile(path, merged / f"{kind}-{number}.jsonl")
         compaction = compact(merged)
         for path in merged.glob("*.lock"):
-            path.unlink()  # nobody else knows of this folder yet
+            path.unlink()  # no other process uses this folder yet
     return compaction
 
 
@@ -337,7 +340,7 @@ def _refuse_other_conditions(first: Path, before: RunDescription, folder: Path, 
     if difference:
         name, old, new = difference
         raise ConfigError(
-            f"{folder}: was run with {name} {new!r}, and {first} with {old!r}. Remedy: merge folders of one run alone"
+            f"{folder}: was run with {name} {new!r}, but {first} with {old!r}. Remedy: merge only folders of one run"
         )
     for name, version in before.versions.items():
         if now.versions.get(name) != version:
@@ -346,13 +349,13 @@ def _refuse_other_conditions(first: Path, before: RunDescription, folder: Path, 
 
 @dataclass(slots=True)
 class StepLog:
-    """The steps of a run folder: those of earlier starts, by `sample_digest`, and a log for those of this one."""
+    """The steps of a run folder: earlier starts' steps by `sample_digest`, and a log for those of this start."""
 
     log: SampleLog
     earlier_steps: Mapping[bytes, SampleRecord]
 
     def logged_steps(self, key: str, fingerprint: str, example_id: str, run: int) -> tuple[SampleRecord, ...]:
-        """The steps of a sample that earlier starts have logged."""
+        """Return the steps of a sample that earlier starts have logged."""
         return logged_steps(self.earlier_steps, key, fingerprint, example_id, run)
 
     def append(self, record: SampleRecord, steps: Sequence[SampleRecord]) -> None:
@@ -361,7 +364,7 @@ class StepLog:
 
 
 def read_steps(folder: Path) -> dict[bytes, SampleRecord]:
-    """Steps of all processes, by `sample_digest`. Of two records of one step the first counts."""
+    """Return the steps of all processes, by `sample_digest`. Of two records of one step the first counts."""
     steps: dict[bytes, SampleRecord] = {}
     for path in step_files(folder):
         for record in read_records(path):
@@ -372,7 +375,7 @@ def read_steps(folder: Path) -> dict[bytes, SampleRecord]:
 def logged_steps(
     logged: Mapping[bytes, SampleRecord], key: str, fingerprint: str, example_id: str, run: int
 ) -> tuple[SampleRecord, ...]:
-    """The steps of a sample, in order, of those that `read_steps` found."""
+    """Return the steps of a sample in order, from the result of `read_steps`."""
     steps: tuple[SampleRecord, ...] = ()
     while True:
         record = logged.get(sample_digest(step_key(key, steps), fingerprint, example_id, run))
@@ -382,10 +385,10 @@ def logged_steps(
 
 
 def step_files(folder: Path) -> list[Path]:
-    """The logs of steps of a run folder."""
+    """Return the step logs of a run folder."""
     return sorted(folder.glob("steps*.jsonl"))
 
 
 def step_key(key: str, before: Sequence[SampleRecord]) -> str:
-    """The key of a step of the sample `key`: it answers a question that was made of the answers before it."""
+    """Return the key of a step of the sample `key`: its question depends on the answers before it."""
     return digest(key, "step", [step.text for step in before])

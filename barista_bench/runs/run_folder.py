@@ -1,11 +1,10 @@
-"""A run folder: its files, `run.json`, which says what the samples in it are of, and where its data lie.
+"""A run folder: its files, `run.json`, which describes the samples, and the location of its data.
 
-`run.json` is checked against one schema whenever it is written or read: a run folder may be somebody else's. Paths of
-data are stored relative to the run folder, which holds while both are moved together, and absolute, which holds while
-the data stay. A relative one begins with `./` or `../`; anything else is a name in the `datasets` cache or on the Hub.
-What lies there is believed only if its examples have the hash that the run was made on. A run folder may be a
-stranger's: what it names is read where it lies, a built dataset, a frozen file or an entry of the cache; nothing is
-searched for it, and nothing fetched.
+`run.json` is checked against one schema whenever it is written or read, since a run folder may come from others. Paths
+of data are stored twice: relative to the run folder, for when both move together, and absolute, for when the data stay.
+A relative path begins with `./` or `../`; anything else is a name in the `datasets` cache or on the Hub. Data are used
+only if the examples have the run's content hash. Because a run folder may come from a stranger, the paths that it names
+are only read where they are (a built dataset, a frozen file or a cache entry); nothing is searched for or fetched.
 """
 
 from __future__ import annotations
@@ -55,9 +54,9 @@ JUDGES = "judges"
 """Folder of a folder for each judge of the run."""
 JUDGE_FILE = "judge.json"
 OWN_EXAMPLES = "examples.jsonl"
-"""The examples of an imported run, kept in its folder: it can be scored without the files that it was made from."""
+"""The examples of an imported run, stored in its folder: it can be scored without its source files."""
 MAX_BYTES = 16 * 2**20
-"""Bytes of a `run.json` at the most; prompts may have a MiB each."""
+"""Maximum bytes of a `run.json`; prompts may have a MiB each."""
 _MAX_DEPTH = 16
 _MAX_TEXT = 10_000
 """Characters of a setting, or of the model's name."""
@@ -66,8 +65,8 @@ _VERSIONED_PACKAGES = ("datasets", "torch", "transformers", "llguidance", "opena
 
 
 def _checked_json(value: object, depth: int = 0) -> object:
-    """JSON that every part of the package can write and show: numbers and texts of usual size, nested a little."""
-    if isinstance(value, int | float) and not abs(value) <= MAX_NUMBER:  # NaN is not either
+    """Check JSON that every part of the package can write and show: numbers and texts of usual size, little nesting."""
+    if isinstance(value, int | float) and not abs(value) <= MAX_NUMBER:  # rejects NaN too
         raise ValueError("holds a number that is not finite, or too large")
     if isinstance(value, str) and len(value) > _MAX_TEXT:
         raise ValueError(f"holds a text of more than {_MAX_TEXT} characters")
@@ -81,7 +80,7 @@ def _checked_json(value: object, depth: int = 0) -> object:
 
 _Json = Annotated[Any, AfterValidator(_checked_json)]
 Place: TypeAlias = str | Path | None
-"""Where data lie now; None where they lie as `run.json` says."""
+"""Current location of data; None for the location in `run.json`."""
 
 
 class _Part(BaseModel):
@@ -99,12 +98,12 @@ class RunModel(ModelInfo):
 
     @property
     def asked_as(self) -> dict[str, Any]:
-        """The part of a sample's key that names the model: prompts say how boxes are written."""
+        """Return the part of a sample's key that names the model; prompts depend on the box format."""
         return self.model_dump(exclude={"box_format"})
 
 
 class RunIdentity(_Part):
-    """The settings that must stay the same when the run is started again."""
+    """The settings that must not change when the run is started again."""
 
     benchmark: str
     task: str
@@ -118,7 +117,7 @@ class RunIdentity(_Part):
 
 
 class RunData(_Part):
-    """The paths of the data, and the number of examples that the run was cut to."""
+    """The paths of the data, and the number of examples that the run was limited to."""
 
     path: str
     absolute_path: str | None = None
@@ -143,8 +142,11 @@ class ImportedFolder(_Part):
 
 
 class RunDescription(_Part):
-    """`run.json`. `barista_bench` is the version that wrote it; `imported` says of what runs it was made; `name` is
-    what people call the model, no part of its identity."""
+    """The content of `run.json`.
+
+    `barista_bench` is the version that wrote it; `imported` describes the source of an imported run; `name` is the
+    user's name for the model, not part of its identity.
+    """
 
     barista_bench: Line
     identity: RunIdentity
@@ -157,15 +159,15 @@ class RunDescription(_Part):
     options: dict[str, _Json] = {}
     prices: Prices = Prices()
     training_videos: Annotated[list[Sha256], Field(validate_default=True)] = []
-    """SHA-256 of the videos that the run's checkpoint and adapter were trained on, as far as they say so."""
+    """SHA-256 of the recorded training videos of the run's checkpoint and adapter."""
     trained_on: list[Sha256] = []
-    """The `training_videos` that the run's examples are of: for people. Whoever scores finds them again."""
+    """The `training_videos` that occur in the run's examples, for people. Scoring determines them again."""
     imported: list[ImportedFolder] = []
 
     @field_validator("training_videos")
     @classmethod
     def _check_training_videos(cls, videos: list[Sha256], info: ValidationInfo) -> list[Sha256]:
-        """The model's identity, which every sample's key covers, holds their digest."""
+        """Check the digest of the videos, which is part of the model's identity and of every sample's key."""
         settings = info.data["identity"].model.settings if "identity" in info.data else {}
         if settings.get("training_videos", videos_digest(videos)) != videos_digest(videos):
             raise ValueError("are not those that identity.model.settings.training_videos is the digest of")
@@ -177,7 +179,7 @@ class RunDescription(_Part):
 
     @property
     def all_options(self) -> dict[str, Any]:
-        """The task's options that the run was started with."""
+        """Return the task's options that the run was started with."""
         return {**self.options, **self.identity.options}
 
 
@@ -200,7 +202,7 @@ class OpenedTask:
 
 
 def other_options(task: Task) -> dict[str, OptionValue]:
-    """The options of a task but for the protocol, which records name apart."""
+    """Return the options of a task except the protocol, which records store separately."""
     return {name: value for name, value in task.chosen.items() if name != "protocol"}
 
 
@@ -219,7 +221,7 @@ def run_description(
     versions: Mapping[str, str] = {"barista_bench": __version__},
     **other_fields: object,
 ) -> RunDescription:
-    """The description of the run folder `folder`; the defaults are those of imported runs.
+    """Return the description of the run folder `folder`; the defaults are those of imported runs.
 
     Raises:
         DataError: it could not be read back.
@@ -249,10 +251,10 @@ def run_description(
 
 
 def read_run(folder: str | Path) -> RunDescription:
-    """The description of a run folder.
+    """Return the description of a run folder.
 
     Raises:
-        DataError: it is none, or not one of ours; names file and field.
+        DataError: the folder has no valid `run.json`; names file and field.
     """
     path = Path(folder) / CONFIG_FILE
     remedy = _START_AGAIN if log_files(Path(folder)) else "run `barista-bench run`"
@@ -271,12 +273,12 @@ def claim(folder: Path, description: RunDescription, is_answered: Callable[[], b
     """Write the run's description, or check that the folder belongs to this run. `runs` may change between starts.
 
     Args:
-        is_answered: whether the folder's logs hold answers to this very run, and no others: then a description that is
-            lost or damaged is written again.
+        is_answered: whether the folder's logs hold only answers to this very run: then a lost or damaged description is
+            written again.
 
     Raises:
         ConfigError: the folder holds another run, or its description is lost or damaged.
-        DataError: a log is one of another version.
+        DataError: a log has another version.
     """
     logs = log_files(folder)
     for file in logs:
@@ -304,17 +306,19 @@ def claim(folder: Path, description: RunDescription, is_answered: Callable[[], b
 
 
 def _rules(description: RunDescription) -> tuple[str, int, str]:
-    """What the logs cannot tell: the rules by which answers are read, and the name of the split. It is believed."""
+    """Return facts that the logs do not contain and that are trusted: the rules for reading answers, and the split's
+    name.
+    """
     return description.protocol, description.identity.task_version, description.identity.split
 
 
 def write_run(folder: Path, description: RunDescription) -> None:
-    """Write the run's description, whatever stands there."""
+    """Write the run's description, replacing an existing one."""
     write_whole(folder / CONFIG_FILE, json.dumps(description.model_dump(), indent=1, sort_keys=True) + "\n")
 
 
 def _with_known_prompts(description: RunDescription, other: RunDescription) -> RunDescription:
-    """The description, with the other's digest of prompts where it has none. Each example is checked anyway."""
+    """Return the description with the other's digest of prompts if it has none. Each example is checked anyway."""
     if description.identity.prompts_hash is not None:
         return description
     identity = description.identity.model_copy(update={"prompts_hash": other.identity.prompts_hash})
@@ -322,7 +326,7 @@ def _with_known_prompts(description: RunDescription, other: RunDescription) -> R
 
 
 def first_difference(before: RunDescription, now: RunDescription) -> tuple[str, object, object] | None:
-    """A condition under which two runs were not made alike: its name, and both values; None where all are the same."""
+    """Return the first condition that differs between two runs: its name and both values; None if all are equal."""
     old, new = (
         {"limit": run.data.limit, "protocol": run.protocol, **run.identity.model_dump()} for run in (before, now)
     )
@@ -338,11 +342,11 @@ def _first_difference(name: str, old: object, new: object) -> tuple[str, object,
 
 
 def package_versions() -> dict[str, str]:
-    """Versions of the packages on which answers and figures depend."""
+    """Return the versions of the packages that influence answers and scores."""
     return {name: _version(name) for name in _VERSIONED_PACKAGES}
 
 
-@cache  # of a process: each is read out of a file
+@cache  # cached per process, since each version is read from a file
 def _version(name: str) -> str:
     try:
         return metadata.version(name)
@@ -351,7 +355,7 @@ def _version(name: str) -> str:
 
 
 def data_location(folder: Path, data: str | None, root: str | Path | None, limit: int | None) -> RunData:
-    """The `data` of a `run.json` that will lie in `folder`; `data` is None for examples of the folder's own."""
+    """Return the `data` of a `run.json` that will be in `folder`; `data` is None for examples stored in the folder."""
     path: tuple[str, str | None] = (data or f"./{OWN_EXAMPLES}", None)
     if data and Path(data).exists():
         path = _relative_and_absolute(folder, data)
@@ -360,7 +364,7 @@ def data_location(folder: Path, data: str | None, root: str | Path | None, limit
 
 
 def moved_data(data: RunData, before: Path, now: Path) -> RunData:
-    """The same location as `data_location` gives it, as seen from another run folder."""
+    """Return the same location as `data_location`, as seen from another run folder."""
 
     def moved_path(path: str | None) -> str | None:
         return _relative_and_absolute(now, before / path)[0] if path and path.startswith(".") else path
@@ -369,7 +373,7 @@ def moved_data(data: RunData, before: Path, now: Path) -> RunData:
 
 
 def _relative_and_absolute(folder: Path, path: str | Path) -> tuple[str, str]:
-    """A path relative to the folder, where both are on one drive, and absolute."""
+    """Return a path relative to the folder, if both are on one drive, and absolute."""
     absolute = Path(path).resolve()
     try:
         relative = Path(os.path.relpath(absolute, folder.resolve())).as_posix()
@@ -379,15 +383,15 @@ def _relative_and_absolute(folder: Path, path: str | Path) -> tuple[str, str]:
 
 
 def open_run_examples(folder: Path, description: RunDescription, data: Place, root: Place) -> ExampleSet:
-    """The examples that a run was made on.
+    """Open the examples of a run.
 
     Args:
-        data: where they lie now; None looks where they lay, relative to the run folder and absolute, and then among
-            what lies beside the run folder.
-        root: where the videos of a linked set lie now; None looks in the same way, by name.
+        data: their current location; None tries the recorded relative and absolute paths, and then the files beside the
+            run folder.
+        root: current location of the videos of a linked set; None searches in the same way, by name.
 
     Raises:
-        DataError: they are not there, or others are.
+        DataError: the examples are missing, or differ from the run's.
     """
     identity, stored = description.identity, description.data
     refusals: list[BaristaError] = []
@@ -417,9 +421,9 @@ def open_run_examples(folder: Path, description: RunDescription, data: Place, ro
 
 
 def data_places(folder: Path, written: str, absolute: str | None) -> Iterator[str | Path]:
-    """The places that a path of a run's data may lead to, the likeliest first.
+    """Yield the places that a path of a run's data may mean, most likely first.
 
-    It is looked for elsewhere only when the next one is asked for.
+    Later places are searched only when requested.
     """
     if not written.startswith("."):
         yield written
@@ -436,7 +440,7 @@ def _is_dataset(path: Path) -> bool:
 
 
 def _root(folder: Path, stored: RunData) -> str | Path | None:
-    """The folder of the videos; the first place if they are in none, for what is read without them."""
+    """Return the folder of the videos; the first place if none has them, for uses that do not need videos."""
     root, absolute = stored.root, stored.absolute_root
     if root is None or not root.startswith("."):
         return root
@@ -444,5 +448,5 @@ def _root(folder: Path, stored: RunData) -> str | Path | None:
 
 
 def judge_folders(run: str | Path) -> list[Path]:
-    """The folders of all judges of a run, by name; `judge_folder.py` says what is in them."""
+    """Return the folders of all judges of a run, by name; `judge_folder.py` describes their content."""
     return sorted(path.parent for path in (Path(run) / JUDGES).glob(f"*/{JUDGE_FILE}"))

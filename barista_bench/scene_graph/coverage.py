@@ -1,4 +1,4 @@
-"""The spans of a video that are annotated completely. Outside of them, that nothing is annotated says nothing."""
+"""The spans of a video that are annotated completely. Elsewhere, a missing annotation is not evidence of absence."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ _Spans = list[tuple[int, int]]
 
 
 class Coverage:
-    """The `coverage` of an annotation file; without one, everything is complete. Spans are [start, end), and end with
-    the video at the latest."""
+    """The `coverage` of an annotation file; without it everything is complete. Spans [start, end) are cut to the
+    video.
+    """
 
     def __init__(self, record: ReleaseCoverage | None, frame_count: int) -> None:
         self.is_partial = record is not None
@@ -30,19 +31,19 @@ class Coverage:
         self._hands = {object_id: merged_spans(ranges) for object_id, ranges in record.hands.items()}
 
     def covers_layer(self, layer: Layer, start: int = 0, end: int | None = None) -> bool:
-        """Whether a section leaves nothing out in a span; of the whole video by default."""
+        """Whether a section is complete in a span; by default in the complete video."""
         return self._covers(self._layers.get(layer), start, end)
 
     def covers_category(self, name: str, start: int = 0, end: int | None = None) -> bool:
-        """Whether every object of a category that is in view in a span is annotated. Case does not matter."""
+        """Whether every visible object of a category is annotated in a span. Case does not matter."""
         return self._covers(self._categories.get(name.lower()), start, end)
 
     def covers_hand(self, object_id: str | None, start: int, end: int) -> bool:
-        """Whether everything that a hand touches in a span is recorded; of None, whether all relations are."""
+        """Whether everything that a hand touches in a span is recorded; for None, whether all relations are."""
         return self.covers_layer("relations", start, end) or self._covers(self._hands.get(object_id or ""), start, end)
 
     def annotated_frames(self, start: int, end: int) -> NDArray[np.int64]:
-        """The frames of a span on which objects are annotated at all, sorted."""
+        """Return the frames of a span on which objects are annotated at all, sorted."""
         low, high = max(0, start), min(end, self.frame_count)
         spans = self._frames if self.is_partial else [(low, high)]
         return np.concatenate([np.arange(0), *(np.arange(max(a, low), min(b, high)) for a, b in spans)])
@@ -57,7 +58,7 @@ class Coverage:
 
 
 def merged_spans(ranges: Iterable[ReleaseRange]) -> _Spans:
-    """The same frames as sorted spans [start, end): without empty ones, and those that touch or overlap are joined."""
+    """Return the same frames as sorted spans [start, end), without empty, touching or overlapping ones."""
     joined: _Spans = []
     for start, end in sorted((span.image_id_start, span.image_id_end) for span in ranges):
         if joined and start <= joined[-1][1]:

@@ -1,6 +1,6 @@
-"""A domain: names, predicates, values and how they relate, as data in one YAML file.
+"""A domain: names, predicates, values and their relations, as data in one YAML file.
 
-`domain.yaml` beside this module describes coffee making. For videos of another kind copy it, and name the copy.
+`domain.yaml` beside this module describes coffee making. For videos of another kind, copy it and name the copy.
 """
 
 from __future__ import annotations
@@ -25,12 +25,14 @@ ValueRelation: TypeAlias = Literal["synonym", "compatible", "exclusive"]
 
 
 class DomainRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Base of the file's records: a key that the format does not know is an error."""
+    """Base of the file's records: unknown keys are errors."""
 
 
 class VerbForms(DomainRecord, frozen=True):
-    """A contact in words: `does` (holds), `do` (hold), `doing` (holding); `excludes` are contacts that a hand cannot
-    have with the same thing at the same time."""
+    """The words of a contact: `does` (holds), `do` (hold), `doing` (holding).
+
+    `excludes` lists the contacts that a hand cannot have with the same thing at the same time.
+    """
 
     does: str
     do: str
@@ -39,9 +41,12 @@ class VerbForms(DomainRecord, frozen=True):
 
 
 class PlaceWords(DomainRecord, frozen=True):
-    """A spatial predicate: its words between two names, the predicate of the other direction, and those that it
-    excludes between the same two things. `is_part`: the first is a part of the second. `belongs`: it can be told from
-    others by the second, as the lid of the jar."""
+    """The words of a spatial predicate between two names, its inverse, and the predicates that it excludes for the same
+    pair.
+
+    `is_part`: the first thing is a part of the second. `belongs`: the second thing distinguishes the first from others,
+    as in the lid of the jar.
+    """
 
     words: str
     inverse: str | None = None
@@ -54,9 +59,9 @@ class AttributeWords(DomainRecord, frozen=True):
     """Relations between the values of one attribute type.
 
     Args:
-        dimensions: lists of values that exclude each other; an entry that is a list holds words for one value. Values
+        dimensions: lists of values that exclude each other; an entry that is a list holds synonyms of one value. Values
             of different dimensions can hold together.
-        compatible: pairs within a dimension that can both be said of one moment.
+        compatible: pairs within a dimension that can hold at the same moment.
     """
 
     dimensions: tuple[tuple[str | tuple[str, ...], ...], ...]
@@ -64,21 +69,24 @@ class AttributeWords(DomainRecord, frozen=True):
 
     @property
     def groups(self) -> tuple[tuple[tuple[str, ...], ...], ...]:
-        """`dimensions`, each value by all of its words."""
+        """Return `dimensions`, each value with all of its words."""
         return tuple(
             tuple((entry,) if isinstance(entry, str) else entry for entry in dimension) for dimension in self.dimensions
         )
 
     @property
     def values(self) -> tuple[str, ...]:
-        """All words for values."""
+        """Return all words for values."""
         return tuple(value for dimension in self.groups for words in dimension for value in words)
 
 
 class Lengths(DomainRecord, frozen=True):
-    """Seconds: a hole in an annotation that is not an event; what must be so around a moment that is asked about, and
-    how far that is at the least from where a value comes by degrees; a clip of HanDyVQA; the shortest and longest clip
-    of one ViSTa action, of which `action_frames` pictures are shown at the least, too."""
+    """Durations in seconds.
+
+    They are: a gap in an annotation that is not an event; the time around a queried moment that must be constant, and
+    its minimum distance from a gradual change of value; a HanDyVQA clip; the shortest and longest clip of one ViSTa
+    action, of which at least `action_frames` images are shown.
+    """
 
     gap: float = 0.5
     margin: float = 0.1
@@ -97,13 +105,13 @@ class PromptWords(DomainRecord, frozen=True):
     """The words of a domain in packaged prompts and rubrics, at their places `{domain.NAME}`.
 
     Args:
-        do, doing: what the people filmed do: "make coffee", "making coffee".
-        lifted, carried, steadied: things with their article, in made-up pictures of two hands.
-        uses_tool: what the right hand does with a tool meanwhile: "stirs with a spoon".
-        part, whole: a thing that belongs to another one, in an example.
-        other_name: which name may stand for another one.
-        vague_name: a name that is too vague, and for what.
-        one_thing: a sentence on names that mean one thing.
+        do, doing: activity of the filmed people: "make coffee", "making coffee".
+        lifted, carried, steadied: things with their article, in invented pictures of two hands.
+        uses_tool: simultaneous action of the right hand with a tool: "stirs with a spoon".
+        part, whole: example of a thing that belongs to another thing.
+        other_name: a name that may replace another name.
+        vague_name: a name that is too vague, and the thing it would name.
+        one_thing: a sentence on names that mean the same thing.
     """
 
     do: PromptWord
@@ -123,9 +131,9 @@ class PhraseRules(DomainRecord, frozen=True):
     """Phrases of the task grounding: `white coffee cup held by left hand`.
 
     Args:
-        as_source: value of a relation to words for its source, before the category of its target.
-        as_target: the same for its target. A value that is in neither is in no phrase.
-        no_color: values of `color` that tell nothing apart.
+        as_source: value of a relation -> words for its source, placed before the category of its target.
+        as_target: the same for its target. A value in neither mapping appears in no phrase.
+        no_color: values of `color` that distinguish nothing.
     """
 
     as_source: dict[str, str]
@@ -138,25 +146,25 @@ class Domain(DomainRecord, frozen=True, kw_only=True, dict=True):
 
     Args:
         name: for people.
-        categories: every object category, with what it is in a few words.
-        vague: categories that say less than the attribute `type` does: its value is the name.
-        names: what the graph calls a thing, in lower case, to what people call it.
+        categories: every object category with a short description.
+        vague: categories less specific than the attribute `type`, whose value is then the name.
+        names: name of a thing in the graph, in lower case -> its everyday name.
         hands: category names of each hand.
         contact_type: relation type of contacts; `contacts` are its values.
         place_type: relation type of spatial relations; `places` are its values.
         attributes: by attribute type.
-        verbs: groups of verbs of activities that can be said of one action; groups may overlap.
-        opposites: pairs of verbs of which one undoes the other: no action is both, even where they share a group.
-        nouns: groups of names that can mean one thing.
-        gradual: of each attribute type the values that a thing comes to have by degrees.
-        singular: names that say which thing is meant even where not all that is in view is annotated.
-        divisible: nouns for stuff, of which parts may be in several places and states at once.
-        ongoing: value of an attribute to the verbs of what goes on while something has it, whatever else is done.
-        stratum: category and attribute type whose value a video is stratified by.
-        prompts: what packaged prompts and rubrics say of the domain; None where they are never used.
-        phrases: how the task grounding names things; None where it is never asked.
-        uncounted: nouns that take neither article nor number.
-        families: by name, what a family of questions needs to be told; the family says in which form.
+        verbs: groups of activity verbs that can describe one action; groups may overlap.
+        opposites: pairs of verbs that undo each other: no action is both, even if they share a group.
+        nouns: groups of names that can mean the same thing.
+        gradual: for each attribute type, the values that a thing reaches gradually.
+        singular: names that identify a thing even if not everything in view is annotated.
+        divisible: nouns for substances, whose parts may be in several places and states at once.
+        ongoing: attribute value -> verbs of processes that continue while a thing has it, during any other action.
+        stratum: category and attribute type whose value stratifies the videos.
+        prompts: words of the domain for packaged prompts and rubrics; None if these are never used.
+        phrases: how the task grounding names things; None if it is never asked.
+        uncounted: nouns without article or number.
+        families: settings of each family of questions, by name; the family defines their form.
     """
 
     version: Literal[1]
@@ -185,11 +193,11 @@ class Domain(DomainRecord, frozen=True, kw_only=True, dict=True):
     families: dict[str, dict[str, Any]] = {}
 
     def side(self, category: str) -> Side | None:
-        """The side of the hand that a category names, if any; in upper or lower case."""
+        """Return the side of the hand that a category names, if any, ignoring case."""
         return next((side for side, names in self.hands.items() if category.casefold() in names), None)
 
     def relation_of(self, attribute_type: str, first: str, second: str) -> ValueRelation | None:
-        """The relation between two values of an attribute; None where the file does not know one of them."""
+        """Return the relation between two values of an attribute; None if the file lacks one of them."""
         words = self.attributes.get(attribute_type)
         positions = [_position(words, value) for value in (first, second)] if words else [None, None]
         if positions[0] is None or positions[1] is None:
@@ -201,18 +209,18 @@ class Domain(DomainRecord, frozen=True, kw_only=True, dict=True):
         return "compatible" if is_compatible else "exclusive"
 
     def same_verb(self, first: str, second: str) -> bool:
-        """Whether both verbs could be said of one action."""
+        """Whether both verbs could describe one action."""
         a, b = first.casefold(), second.casefold()
         if (a, b) in self.opposites or (b, a) in self.opposites:
             return False
         return a == b or any(a in group and b in group for group in self.verbs)
 
     def is_divisible(self, noun: str) -> bool:
-        """Whether a noun is stuff, of which parts may be in several places."""
+        """Whether a noun is a substance, whose parts may be in several places."""
         return noun.endswith(self.divisible)
 
     def same_noun(self, first: str, second: str) -> bool:
-        """Whether both names could mean one thing: they are the same, one ends with the other, or share a group."""
+        """Whether both names could mean one thing: they are equal, one ends with the other, or they share a group."""
         a, b = first.casefold(), second.casefold()
         if a == b or a.endswith(f" {b}") or b.endswith(f" {a}"):
             return True
@@ -220,8 +228,9 @@ class Domain(DomainRecord, frozen=True, kw_only=True, dict=True):
 
     @functools.cached_property
     def _groups_of_noun(self) -> Callable[[str], frozenset[int]]:
-        """The groups of `nouns` that a name in lower case is of, each name looked up once: it is asked for millions of
-        times."""
+        """Return the cached lookup of the groups of `nouns` for a name in lower case, which is called millions of
+        times.
+        """
 
         @functools.cache
         def groups(name: str) -> frozenset[int]:
@@ -235,13 +244,13 @@ class Domain(DomainRecord, frozen=True, kw_only=True, dict=True):
 
 
 def is_excluded(words: Mapping[str, VerbForms | PlaceWords], value: str, others: Iterable[str]) -> bool:
-    """Whether one of the others excludes a value, be they contacts of a hand with one thing or places between two."""
+    """Whether one of the others excludes a value: contacts of a hand with one thing, or places of a pair."""
     known_others = [other for other in others if other in words and value in words]
     return any(other in words[value].excludes or value in words[other].excludes for other in known_others)
 
 
 def _position(words: AttributeWords, value: str) -> tuple[int, int] | None:
-    """(dimension, entry) of a value."""
+    """Return (dimension, entry) of a value."""
     for at, dimension in enumerate(words.dimensions):
         for number, entry in enumerate(dimension):
             if value == entry or (isinstance(entry, tuple) and value in entry):
@@ -250,10 +259,10 @@ def _position(words: AttributeWords, value: str) -> tuple[int, int] | None:
 
 
 def load_domain(path: Path | None = None) -> Domain:
-    """The domain file at `path`; of coffee making where it is None.
+    """Read the domain file at `path`, or the one of coffee making if it is None.
 
     Raises:
-        ConfigError: the file cannot be read, or says something that the format does not have.
+        ConfigError: the file cannot be read, or has content that the format does not allow.
     """
     if path is None:
         return _packaged_domain()
@@ -266,7 +275,7 @@ def _packaged_domain() -> Domain:
 
 
 def parse_domain(content: bytes, source: str) -> Domain:
-    """A domain file's content; `source` names it in errors. Raises ConfigError for what the format does not have."""
+    """Parse a domain file's content; `source` names it in errors. Raises ConfigError for content outside the format."""
     try:
         domain = msgspec.convert(load_yaml(content, source), Domain)
     except msgspec.ValidationError as error:
@@ -274,10 +283,10 @@ def parse_domain(content: bytes, source: str) -> Domain:
     for attribute, words in domain.attributes.items():
         for first, second in pairwise(sorted(words.values)):
             if first == second:
-                raise ConfigError(f"{source}: attributes.{attribute}: {first!r} stands twice. Remedy: leave one out")
+                raise ConfigError(f"{source}: attributes.{attribute}: {first!r} occurs twice. Remedy: remove one")
     return domain
 
 
 def domain_vocabulary() -> dict[str, str]:
-    """The release's 45 object categories, each with a short description: for judges and for made-up answers."""
+    """Return the release's 45 object categories with short descriptions, for judges and for invented answers."""
     return load_domain().categories

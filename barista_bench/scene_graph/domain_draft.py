@@ -1,5 +1,7 @@
-"""A domain file proposed from a graph's own words, for a person to finish, and the lines that a domain file lacks for
-them: each with its count, and the first place where it stands."""
+"""Draft a domain file from a graph's words, for a person to finish, or the lines that a domain file lacks for them.
+
+Each line has its count and the first place where the word occurs.
+"""
 
 from __future__ import annotations
 
@@ -47,20 +49,20 @@ _STATES = {"open": "Open the {a}.", "close": "Close the {a}.", "closed": "Close 
 
 
 class DraftLine(NamedTuple):
-    """A line of the file; `word` is what it proposes something for."""
+    """A line of the file; `word` is the word that it makes a proposal for."""
 
     text: str
     word: Word | None = None
 
 
 def draft(words: GraphWords, name: str) -> str:
-    """The domain file as YAML: what `load_domain` reads, each proposal with its count and place in a comment."""
+    """Return the domain file as YAML that `load_domain` reads, each proposal with its count and place in a comment."""
     lines = draft_lines(words, name)
     return "".join(f"{text}  # {words.note(*word)}\n" if word else f"{text}\n" for text, word in lines)
 
 
 def draft_lines(words: GraphWords, name: str) -> list[DraftLine]:
-    """The lines of the file, without the comments behind them."""
+    """Return the lines of the file, without the comments after them."""
     file = _Draft(words)
     hands = {side: [c for (c,) in words.ranked("category") if hand_side(c) == side] for side in ("left", "right")}
     categories = [c for (c,) in words.ranked("category") if not hand_side(c) and c.lower() != UNNAMED]
@@ -96,7 +98,7 @@ def draft_lines(words: GraphWords, name: str) -> list[DraftLine]:
 
 
 def _flow(value: object) -> str:
-    """A value as YAML on one line, whatever words are in it."""
+    """Return a value as YAML on one line, for any words in it."""
     text = yaml.safe_dump(value, default_flow_style=True, width=10**6, allow_unicode=True).removesuffix("...\n").strip()
     return text if len(text.splitlines()) < 2 else json.dumps(value)
 
@@ -107,8 +109,6 @@ def _verb(value: str) -> dict[str, str]:
 
 
 class _Draft:
-    """The lines of a draft."""
-
     def __init__(self, words: GraphWords) -> None:
         self.words = words
         self.lines: list[DraftLine] = []
@@ -127,7 +127,7 @@ class _Draft:
         self.lines += map(DraftLine, head)
 
     def main_relation_types(self) -> tuple[str, str]:
-        """The relation types of hands, and of things: those with the most records."""
+        """Return the relation types of hands and of things that have the most records."""
         counts: dict[str, Counter[str]] = {"hand": Counter(), "thing": Counter()}
         for (kind, *rest), count in self.words.counts.items():
             if kind == "relation":
@@ -153,7 +153,9 @@ class _Draft:
                 yield pair, (kind, *pair)
 
     def noun_pairs(self) -> Iterator[tuple[Sequence[str], Word]]:
-        """Pairs of a noun that nothing is called in any video and the category that is most often touched meanwhile."""
+        """Yield pairs of a noun that is no annotated name in any video, and the category most often touched at the same
+        time.
+        """
         paired_nouns = {name.lower() for (name,) in self.words.ranked("category")}
         paired_nouns |= {kind.lower() for (kind,) in self.words.ranked("value", KIND)}
         for noun, category in self.words.ranked("named"):
@@ -162,7 +164,9 @@ class _Draft:
                 yield [noun, category], ("named", noun, category)
 
     def add_attributes(self) -> None:
-        """Add each type with its values that exclude each other: a thing has one after the other, none has both."""
+        """Add each type with its mutually exclusive values: a thing has them one after the other, and no thing has both
+        at once.
+        """
         kinds = list(dict.fromkeys(kind for kind, _ in self.words.ranked("value")))
         self.add("attributes:" if kinds else "attributes: {}")
         for kind in kinds:
@@ -237,7 +241,7 @@ class _Draft:
 
 
 def lacking_lines(words: GraphWords, domain: Domain) -> list[str]:
-    """The lines that a domain file lacks for these words, the most frequent first, each with its count and place."""
+    """Return the lines that a domain file lacks for these words, most frequent first, each with its count and place."""
     rows = [(words.counts[word], f"{line}  # {words.note(*word)}") for word, line in _lacking_words(words, domain)]
     return [line for _, line in sorted(rows, key=lambda row: (-row[0], row[1]))]
 

@@ -1,4 +1,4 @@
-"""The words of scene graphs with their counts and first places, and the forms of their verbs."""
+"""Collect the words of scene graphs with counts and first places, and derive verb forms."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from barista_bench.scene_graph.scene_graph import SceneGraph
 from barista_bench.scene_graph.video_graph import UNNAMED, Attribute, Segment, VideoGraph
 
 MOST_PLACES = 3
-"""Places of a word that are kept."""
+"""Maximum number of stored places of a word."""
 KIND = "type"
-"""Attribute type that says what kind of thing an object is."""
+"""Attribute type that names the kind of an object."""
 Word = tuple[str, ...]
 """The kind of a word, and the word: ("verb", "pour"), ("value", "state", "open")."""
 
 
 class WordPlace(NamedTuple):
-    """The place of a word: a frame of a video, that in words, and the ids of the objects that it is said of."""
+    """The place of a word: a frame of a video, the place in words, and the ids of the objects that it describes."""
 
     video_id: str
     frame: int
@@ -35,7 +35,7 @@ PlaceOf = Callable[..., WordPlace]
 
 
 class GraphWords:
-    """The words of scene graphs: how often each stands there, and where, the first `MOST_PLACES` on frames apart."""
+    """The words of scene graphs: the count of each, and its places, the first `MOST_PLACES` on separate frames."""
 
     def __init__(self) -> None:
         self.counts: Counter[Word] = Counter()
@@ -53,7 +53,7 @@ class GraphWords:
             self.add(word, *other.places[word], count=count)
 
     def ranked(self, *kind: str) -> list[Word]:
-        """Words of a kind without it, the most frequent first."""
+        """Return the words of a kind, without the kind, most frequent first."""
         rows = [(word, count) for word, count in self.counts.items() if word[: len(kind)] == kind]
         return [word[len(kind) :] for word, _ in sorted(rows, key=lambda row: (-row[1], row[0]))]
 
@@ -62,8 +62,10 @@ class GraphWords:
 
 
 def words_of(video: VideoGraph) -> GraphWords:
-    """The words of one video. Those of a time stand with their seconds; what stands for what, or excludes it, is
-    counted by how often it was seen to."""
+    """Return the words of one video.
+
+    Places of words with a time state it in seconds. Synonyms and exclusions are counted by how often they occurred.
+    """
     words = GraphWords()
     fps = video.video.fps or 1.0
 
@@ -99,7 +101,7 @@ def words_of(video: VideoGraph) -> GraphWords:
 
 
 def hand_side(category: str) -> Side | None:
-    """The side of a category that is called a hand: "left hand"."""
+    """Return the side of a category that names a hand: "left hand"."""
     parts = set(re.findall(r"[a-z]+", category.casefold()))
     return next((side for side in ("left", "right") if {side, "hand"} <= parts), None)
 
@@ -112,7 +114,7 @@ def _verb_noun(row: Segment) -> tuple[str, str]:
 def _add_values(
     words: GraphWords, attributes: Sequence[Attribute], activities: Sequence[Segment], place: PlaceOf
 ) -> None:
-    """Values that one thing has one after the other, or at once, and verbs of what is done when the second comes."""
+    """Add values that one thing has in turn or at once, and the verbs of actions when the second value begins."""
     by_attribute: dict[tuple[str, str], list[Attribute]] = defaultdict(list)
     for value in attributes:
         by_attribute[value.object.id, value.type].append(value)
@@ -132,8 +134,11 @@ def _add_values(
 
 
 def _add_touched_names(words: GraphWords, video: VideoGraph, activities: Sequence[Segment], place: PlaceOf) -> None:
-    """Nouns of activities that nothing annotated is called, with the category of the one thing that hands touch
-    meanwhile: of several any could be meant, as of one without a category."""
+    """Add nouns of activities that are no annotated name, with the category of the only thing that hands touch
+    meanwhile.
+
+    With several touched things, or one without a category, any could be meant, and nothing is added.
+    """
     names = {item.category.lower() for item in video.objects}
     names |= {value.value.lower() for value in video.attributes() if value.type == KIND}
     hand_relations = [relation for relation in video.relations() if hand_side(relation.source.category)]
@@ -145,7 +150,7 @@ def _add_touched_names(words: GraphWords, video: VideoGraph, activities: Sequenc
 
 
 def survey(graph: SceneGraph) -> GraphWords:
-    """The words of all videos, one at a time."""
+    """Return the words of all videos, one at a time."""
     words = GraphWords()
     for video_id in graph.video_ids:
         words.merge(words_of(graph[video_id]))
@@ -156,7 +161,7 @@ def survey(graph: SceneGraph) -> GraphWords:
 
 
 def base_form(word: str) -> str:
-    """A verb without its ending.
+    """Return a verb without its ending.
 
     >>> [base_form(word) for word in ("holds", "holding", "presses", "carries", "cut", "placing", "putting")]
     ['hold', 'hold', 'press', 'carry', 'cut', 'place', 'put']
@@ -178,7 +183,7 @@ def base_form(word: str) -> str:
 
 
 def participle(verb: str) -> str:
-    """The participle of a verb: a consonant after one short vowel is doubled, a silent e goes.
+    """Return the participle of a verb: a consonant after one short vowel is doubled, a silent e is dropped.
 
     >>> [participle(verb) for verb in ("pour", "put", "place", "stir", "open", "tie", "free", "fix")]
     ['pouring', 'putting', 'placing', 'stirring', 'opening', 'tying', 'freeing', 'fixing']
@@ -202,11 +207,11 @@ SPOKEN = {
     "set": "set down",
     "throw": "throw away",
 }
-"""Verbs that people say with another word before the noun: they do not "pick the lemon"."""
+"""Verbs that need another word before the noun: people do not "pick the lemon"."""
 
 
 def spoken(verb: str) -> str:
-    """A verb as it stands before a noun.
+    """Return a verb as it is written before a noun.
 
     >>> spoken("reach"), participle(spoken("pick")), spoken("pour")
     ('reach for', 'picking up', 'pour')
@@ -233,7 +238,7 @@ _IRREGULAR = {
 
 
 def past_participle(verb: str) -> str:
-    """What a thing is when somebody has done this to it.
+    """Return the past participle, which describes a thing after the action.
 
     >>> [past_participle(verb) for verb in ("pour", "place", "stir", "carry", "pick up", "cut", "turn")]
     ['poured', 'placed', 'stirred', 'carried', 'picked up', 'cut', 'turned']
@@ -251,7 +256,7 @@ def past_participle(verb: str) -> str:
 
 
 def third_person(verb: str) -> str:
-    """A verb, or a phrase that begins with one, said of a person.
+    """Return a verb, or a phrase that begins with one, in the third person.
 
     >>> third_person("press the button"), third_person("carry the cup"), third_person("clean up")
     ('presses the button', 'carries the cup', 'cleans up')

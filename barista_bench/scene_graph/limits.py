@@ -1,4 +1,4 @@
-"""How much one annotation file may hold: more of anything costs the video.
+"""Limit the size of one annotation file; a file beyond a limit loses its video.
 
 `build`, `validate` and `stats` take less than 1 GiB of memory for a file within these limits. A full-scale file of
 BARISTA has 9 MB, 2,500 frames, about 25 objects and 20,000 annotations.
@@ -19,9 +19,9 @@ from barista_bench.scene_graph.reading import ReleaseRecords
 MAX_OBJECTS = 10_000
 """Objects, and as many categories."""
 MAX_RANGES = 10_000
-"""Ranges of attributes and relations: almost three a second for an hour. An example names those of its frame."""
+"""Ranges of attributes and relations: almost three per second for an hour. An example names the ranges of its frame."""
 MAX_SEGMENTS = 5000
-"""Activities and process steps; an example names those of its frame."""
+"""Activities and process steps; an example names the ones of its frame."""
 MAX_RELATION_LABELS = 1000
 """Pairs of type and value; each question about relations offers them all."""
 MAX_CELLS = 100_000_000
@@ -31,7 +31,7 @@ LONG_VIDEO = 100_000
 
 
 def refuse_excess(records: ReleaseRecords, file: str) -> None:
-    """Raise DataError where the records that are kept of a file are more than the limits allow."""
+    """Raise DataError if a file's valid records exceed the limits."""
     release, columns = records.release, records.annotation_columns()
     objects = len(release.object_id_to_category_id)
     ranges = [record.image_ranges for record in release.attributes]
@@ -58,7 +58,7 @@ def _refuse(file: str, what: str) -> NoReturn:
 
 
 def refuse_wrong_length(claimed: int, video: Path, file: str) -> None:
-    """Raise DataError where a video file, if it is there, holds fewer frames than the long video that is claimed."""
+    """Raise DataError if an existing video file holds fewer frames than the long video that the annotation claims."""
     if claimed > LONG_VIDEO and video.exists() and (held := video_facts(video).frame_count) < claimed:
         what = f"video_metadata[0].frame_count: {claimed:,}, and {video.name} holds {held:,} frames"
         raise DataError(f"{file}: {what}. Remedy: correct it, or fetch the video that belongs to this annotation")

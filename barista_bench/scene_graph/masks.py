@@ -1,4 +1,4 @@
-"""Masks of the release: COCO run-length encodings, checked before any native code reads them, decoded on demand."""
+"""Masks of the release: COCO run-length encodings, checked before native code reads them, and decoded on demand."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PART_BYTES = 2**16
 
 @dataclass(frozen=True)
 class MaskTracks:
-    """The masks of named objects over the frames of one video: what annotation and other tools' formats share.
+    """The masks of named objects over the frames of one video, shared by annotation and other tools' formats.
 
     Args:
         video_id: names the video.
@@ -59,7 +59,8 @@ _UNCOMPRESSED = msgspec.json.Decoder(_UncompressedRle)
 
 
 def parse_segmentations(raws: Sequence[bytes | msgspec.Raw], height: int, width: int) -> list[Rle | str]:
-    """The `segmentation` of each annotation as a checked encoding of the frame's size, or what is wrong with it.
+    """Return the `segmentation` of each annotation as a checked encoding of the frame's size, or a description of its
+    error.
 
     An encoding, compressed or not, needs the size (height, width) and runs that fill the frame. Polygons (flat lists
     `[x0, y0, x1, y1, ...]` in pixels) are rasterised, as the release's loader does.
@@ -74,7 +75,7 @@ def parse_segmentations(raws: Sequence[bytes | msgspec.Raw], height: int, width:
 
 
 def _parse_unchecked(raw: bytes | msgspec.Raw, height: int, width: int) -> Rle | str:
-    """An encoding of the frame's size whose runs are still to be checked, or what is wrong."""
+    """Return an encoding of the frame's size with unchecked runs, or a description of its error."""
     try:
         segmentation = _SEGMENTATION.decode(raw)
     except MALFORMED as error:
@@ -89,7 +90,7 @@ def _parse_unchecked(raw: bytes | msgspec.Raw, height: int, width: int) -> Rle |
 
 
 def _parse_uncompressed(raw: bytes | msgspec.Raw, height: int, width: int, otherwise: str) -> Rle | str:
-    """A mask whose runs are numbers, as YouTube-VIS and pycocotools' `decode` have them, or what is wrong."""
+    """Return a mask with numeric runs, as in YouTube-VIS and pycocotools' `decode`, or a description of its error."""
     try:
         segmentation = _UNCOMPRESSED.decode(raw)
     except MALFORMED:
@@ -100,7 +101,7 @@ def _parse_uncompressed(raw: bytes | msgspec.Raw, height: int, width: int, other
 
 
 def decode_mask(rle: Rle) -> NDArray[np.bool_]:
-    """The mask as (height, width) booleans. `rle` must come from `parse_segmentations`, which checked it."""
+    """Return the mask as (height, width) booleans. `rle` must come from `parse_segmentations`, which checked it."""
     height, width = rle.size
     data = rle.counts.encode("ascii")
     code = np.frombuffer(data, dtype=np.uint8) - np.uint8(48)
@@ -112,17 +113,19 @@ def decode_mask(rle: Rle) -> NDArray[np.bool_]:
 
 
 def mask_boxes(counts: Sequence[str], height: int, width: int) -> NDArray[np.float64]:
-    """Smallest boxes [x, y, width, height] around the pixels of masks, (n, 4); zeros around none.
+    """Return the smallest boxes [x, y, width, height] around masks, (n, 4); zeros for empty masks.
 
-    `run_problems` must have passed the `counts`. No pixel is drawn. A run of no pixels, which no encoder writes inside
-    of a mask, counts as one.
+    The `counts` must have passed `run_problems`. No pixel is drawn. An empty run inside a mask, which no encoder
+    writes, counts as one pixel.
     """
     encoded = [{"size": [height, width], "counts": text.encode("ascii")} for text in counts]
     return np.asarray(coco_mask.toBbox(encoded), dtype=np.float64).reshape(-1, 4)
 
 
 def mask_ious(rles: Sequence[Rle], others: Sequence[Rle]) -> NDArray[np.float64]:
-    """Intersection over union of each mask with each of the others, (n, m), all of one size; 0 where both are empty."""
+    """Return the intersection over union of each mask with each of the others, (n, m), all of one size; 0 if both are
+    empty.
+    """
     if not rles or not others:
         return np.zeros((len(rles), len(others)))
     first, second = (
@@ -132,7 +135,7 @@ def mask_ious(rles: Sequence[Rle], others: Sequence[Rle]) -> NDArray[np.float64]
 
 
 def encode_mask(mask: NDArray[np.bool_]) -> Rle:
-    """The inverse of `decode_mask`."""
+    """Encode a mask: the inverse of `decode_mask`."""
     height, width = mask.shape
     start = [0, 0] if mask[0, 0] else [0]  # runs begin with background
     runs = np.diff(np.concatenate([start, _changes(mask), [height * width]]))
@@ -141,10 +144,10 @@ def encode_mask(mask: NDArray[np.bool_]) -> Rle:
 
 
 def encode_object_map(owners: NDArray[np.uint8]) -> dict[int, Rle]:
-    """The mask of each object of an object map, by its number, in order.
+    """Return the mask of each object of an object map, by its number, in order.
 
     Args:
-        owners: (height, width) in Fortran order: the number of the object that a pixel belongs to; 0 is nobody.
+        owners: (height, width) in Fortran order: the number of the object that a pixel belongs to; 0 for none.
     """
     height, width = owners.shape
     pixels = owners.T.ravel()
@@ -159,7 +162,9 @@ def encode_object_map(owners: NDArray[np.uint8]) -> dict[int, Rle]:
     is_first = np.append(True, owner[1:] != owner[:-1])
     is_last = np.append(is_first[1:], True)
     runs = np.empty((len(owner), 3), np.int64)
-    runs[:, 0] = starts - np.where(is_first, 0, np.append(0, ends[:-1]))  # what is not the object's, before a stretch
+    runs[:, 0] = starts - np.where(
+        is_first, 0, np.append(0, ends[:-1])
+    )  # pixels before a stretch that are not the object's
     runs[:, 1] = ends - starts
     runs[:, 2] = pixels.size - ends
     is_run = np.ones(runs.shape, np.bool_)
@@ -178,7 +183,7 @@ def _write_runs(runs: NDArray[np.int64], first: NDArray[np.int64]) -> list[str]:
     """
     value = runs.copy()
     value[2:] -= runs[:-2]
-    for offset in range(3):  # the first three runs of a mask stand as they are
+    for offset in range(3):  # the first three runs of a mask are not differences
         head = first + offset
         head = head[head < np.append(first[1:], len(runs))]
         value[head] = runs[head]
@@ -188,7 +193,7 @@ def _write_runs(runs: NDArray[np.int64], first: NDArray[np.int64]) -> list[str]:
     for at in range(LONGEST_RUN_CODE):
         low = value & 31
         value >>= 5
-        goes_on = value != -(low >> 4)  # what is left is more than the sign
+        goes_on = value != -(low >> 4)  # the rest is more than the sign
         characters[:, at] = low + np.where(goes_on, 32 + 48, 48)
         if not goes_on.any():
             break
@@ -199,25 +204,30 @@ def _write_runs(runs: NDArray[np.int64], first: NDArray[np.int64]) -> list[str]:
 
 
 def _changes(mask: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Positions of pixels, read column by column, that differ from the one before. Nothing is copied or turned."""
+    """Return positions of pixels, read column by column, that differ from the previous one, without copying or
+    transposing.
+    """
     if mask.flags.f_contiguous:
         pixels = mask.T.ravel()
         return np.flatnonzero(pixels[1:] != pixels[:-1]) + 1
     height, width = mask.shape
     row, column = np.divmod(np.flatnonzero(mask[1:] != mask[:-1]), width)
-    heads = np.flatnonzero(mask[0, 1:] != mask[-1, :-1]) + 1  # columns that begin unlike the end of the one before
+    heads = (
+        np.flatnonzero(mask[0, 1:] != mask[-1, :-1]) + 1
+    )  # columns whose start differs from the end of the previous column
     return np.sort(np.concatenate([column * height + row + 1, heads * height]))
 
 
 def run_problems(counts: Sequence[str], pixels: int) -> list[str | None]:
-    """The fault of each compressed `counts` string, or None: its runs must be >= 0 and sum to `pixels`.
+    """Return the error of each compressed `counts` string, or None: its runs must be >= 0 and sum to `pixels`.
 
     pycocotools trusts its input (a wrong sum reads or writes past its buffer), and decoding every mask of a release
     takes hours, so the sums of many strings are computed at once, without drawing a pixel. The code: each run is
     written in characters of 5 bits, low bits first, 48 added, bit 5 set on all but its last character, bit 4 of the
     last one the sign; from the fourth run on, the run two places back is subtracted.
 
-    Arrays over many strings pass those that are right; each of the others is read by itself, to say what is wrong.
+    Array operations over many strings accept the valid ones; each of the others is then read separately to describe its
+    error.
     """
     problems: list[str | None] = [None] * len(counts)
     usable: Sequence[int] = range(len(counts))
@@ -237,7 +247,7 @@ def run_problems(counts: Sequence[str], pixels: int) -> list[str | None]:
 
 
 def _run_problem(counts: str, pixels: int) -> str | None:
-    """The fault of one ASCII string, read run by run."""
+    """Return the error of one ASCII string, read run by run."""
     codes = [ord(character) - 48 for character in counts]
     if min(codes) < 0 or max(codes) > 63:
         return "characters outside the code"
@@ -260,7 +270,7 @@ def _run_problem(counts: str, pixels: int) -> str | None:
 
 
 def _slices(lengths: NDArray[np.int64]) -> Iterator[slice]:
-    """Slices of about `_PART_BYTES` of strings, whose arrays fit the processor's cache."""
+    """Yield slices of about `_PART_BYTES` of strings, whose arrays fit the processor's cache."""
     part_of = np.cumsum(lengths) // _PART_BYTES
     cuts = np.flatnonzero(np.diff(part_of)) + 1
     edges = [0, *cuts.tolist(), len(lengths)]
@@ -270,10 +280,10 @@ def _slices(lengths: NDArray[np.int64]) -> Iterator[slice]:
 
 
 def _are_surely_sound(data: bytes, lengths: NDArray[np.int64], pixels: int) -> NDArray[np.bool_]:
-    """Whether each of the joined strings is certainly right; the others may be right or wrong.
+    """Whether each of the joined strings is certainly valid; the others may be valid or not.
 
-    Works on 32 bits at most. Sums over a run's predecessors may wrap around, yet no wrong string passes: as long as
-    all runs so far are within 0..pixels, the next one, which differs by less than 2^29, cannot wrap.
+    Works on 32 bits at most. Sums over a run's predecessors may wrap around, yet no wrong string passes: as long as all
+    runs so far are within 0..pixels, the next one, which differs by less than 2^29, cannot wrap.
     """
     code = np.frombuffer(data, dtype=np.uint8) - np.uint8(48)
     ends = np.cumsum(lengths)
@@ -288,14 +298,16 @@ def _are_surely_sound(data: bytes, lengths: NDArray[np.int64], pixels: int) -> N
     first = begin - np.searchsorted(ongoing, begin)
     runs = _runs(value, first)
     are_sound: NDArray[np.bool_] = np.add.reduceat(runs, first, dtype=np.int64) == pixels
-    size = runs.view(np.uint32)  # a negative run is a huge one
+    size = runs.view(np.uint32)  # a negative run is a huge one as unsigned
     if size.max() > pixels:
         are_sound &= np.maximum.reduceat(size, first) <= pixels
     return are_sound
 
 
 def _values(code: NDArray[np.uint8], ongoing: NDArray[np.int64]) -> NDArray[np.int32] | None:
-    """The numbers as written, or None where one has more than 6 characters. `ongoing`: positions that end none."""
+    """Return the numbers as written, or None if one has more than 6 characters. `ongoing`: positions that end no
+    number.
+    """
     low = code & np.uint8(31)
     sign = np.uint8(16)
     ending = (low[code < 32] ^ sign) - sign

@@ -1,4 +1,4 @@
-"""NaN and Infinity, which Python's `json` writes and which are not JSON."""
+"""Handle NaN and Infinity, which Python's `json` writes although they are not JSON."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _ESCAPED = re.compile(rb"\\.", re.DOTALL)
 
 
 def replace_non_finite(data: bytes) -> bytes:
-    """Replace NaN, Infinity and -Infinity, outside of strings, by JSON that no typed field accepts."""
+    """Replace NaN, Infinity and -Infinity outside strings by JSON that no typed field accepts."""
     pieces, in_string, end = [], False, 0
     for match in _NON_FINITE.finditer(data):
         before = data[end : match.start()]
@@ -22,7 +22,7 @@ def replace_non_finite(data: bytes) -> bytes:
 
 
 def restore_non_finite(data: bytes) -> bytes:
-    """The inverse of `replace_non_finite`, for what is not typed: masks and unknown fields."""
+    """Undo `replace_non_finite` for untyped content: masks and unknown fields."""
     for token, replacement in _REPLACEMENTS.items():
         data = data.replace(replacement, token)
     return data

@@ -1,7 +1,7 @@
-"""Reads a `coco_annotation.json` into typed records, and writes it: a bad record is left out and reported.
+"""Read a `coco_annotation.json` into typed records, and write it; invalid records are skipped and reported.
 
-A file is decoded in one typed pass. Only where that fails is it read section by section and record by record. Python's
-`json` writes NaN and Infinity, which are not JSON: they cost the record that holds them, not the file.
+A file is decoded in one typed pass; only if that fails is it read section by section and record by record. Python's
+`json` writes NaN and Infinity, which are not JSON: they invalidate only the record that holds them, not the file.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ from barista_bench.scene_graph.shown_format import expected_shape
 MAX_BYTES = 2**27
 """Largest annotation file that is read: a full-scale one has about 9 MB."""
 MAX_VALUES = 2_500_000
-"""JSON values of one file at the most, by the commas between them; a full-scale one has about 300,000. A value can take
+"""Maximum number of JSON values of one file, counted by commas; a full-scale file has about 300,000. A value can take
 fifty times the memory of its text."""
 
 Extras = dict[str, dict[str, msgspec.Raw]]
-"""Fields unknown to the format, by where they stand (`""` for the top level, `annotations[3]` for a record)."""
+"""Fields unknown to the format, by their place (`""` for the top level, `annotations[3]` for a record)."""
 
 RecordT = TypeVar("RecordT", bound=ReleaseRecord)
 _CANONICAL = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -66,17 +66,17 @@ _RECORD_TYPES: dict[str, type[ReleaseRecord]] = {
 Severity = Literal["error", "warning"]
 
 LISTED_PER_FILE = 1000
-"""Errors, and as many warnings, kept word for word for one file; the rest are only counted, to bound memory."""
+"""Maximum number of errors, and of warnings, stored for one file; the rest are only counted, to limit memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """An `error` cost a record or a video; a `warning` cost nothing.
+    """A problem in a file: an `error` loses a record or a video, a `warning` loses nothing.
 
     Args:
         file: path relative to the data root.
-        key: where in the file, e.g. `annotations[12].bbox`; empty for the whole file.
-        what: what is wrong and what was done about it.
+        key: place in the file, e.g. `annotations[12].bbox`; empty for the complete file.
+        what: the problem, and how it was handled.
         remedy: what the owner of the data can do.
     """
 
@@ -119,7 +119,7 @@ class ProblemLog:
         self.add("warning", key, what, remedy)
 
     def __iter__(self) -> Iterator[Problem]:
-        """The problems kept, and how many more there were."""
+        """Yield the recorded problems, and the number of further ones."""
         yield from self.listed
         for severity in get_args(Severity):
             if (more := self.counts[severity] - LISTED_PER_FILE) > 0:
@@ -128,9 +128,9 @@ class ProblemLog:
 
 
 class AnnotationColumns(NamedTuple):
-    """The annotations as arrays, one entry a record: reading the records one by one costs more than decoding them.
+    """The annotations as arrays, one entry per record: reading records one by one takes longer than decoding them.
 
-    `object` indexes the object table, -1 for an id that it lacks. Where `boxed` is false, `bbox` is (0, 0, 1, 1).
+    `object` indexes the object table, -1 for an id that it lacks. If `boxed` is false, `bbox` is (0, 0, 1, 1).
     """
 
     frame: NDArray[np.int64]
@@ -140,7 +140,9 @@ class AnnotationColumns(NamedTuple):
 
 
 class ReleaseRecords(msgspec.Struct):
-    """A decoded file. `rows[section][i]` is the index in the file of the i-th record kept; absent means all were."""
+    """A decoded file. `rows[section][i]` is the index in the file of the i-th valid record; if absent, all are
+    valid.
+    """
 
     release: ReleaseFile
     rows: dict[str, list[int]]
@@ -148,7 +150,7 @@ class ReleaseRecords(msgspec.Struct):
     _columns: AnnotationColumns | None = None
 
     def rows_of(self, section: str) -> Sequence[int]:
-        """The indices in the file of the records that are kept."""
+        """Return the indices in the file of the valid records."""
         return self.rows.get(section, range(len(getattr(self.release, section))))
 
     def keep(self, section: str, positions: list[int]) -> None:
@@ -162,13 +164,13 @@ class ReleaseRecords(msgspec.Struct):
             self._columns = AnnotationColumns(frame[positions], item[positions], boxed[positions], bbox[positions])
 
     def annotation_columns(self) -> AnnotationColumns:
-        """The annotations that are kept, as arrays; computed once. Call it when the object table is final."""
+        """Return the valid annotations as arrays; computed once. Call it when the object table is final."""
         if self._columns is None:
             self._columns = _annotation_columns(self.release)
         return self._columns
 
     def annotation_rows(self) -> NDArray[np.int64]:
-        """The indices in the file of the annotations that are kept."""
+        """Return the indices in the file of the valid annotations."""
         return np.asarray(self.rows_of("annotations"), dtype=np.int64)
 
 
@@ -176,7 +178,7 @@ def read_release(data: bytes, log: ProblemLog) -> ReleaseRecords:
     """Decode one annotation file.
 
     Raises:
-        DataError: the file as a whole is unusable (not JSON, no frame size, no object table).
+        DataError: the complete file is unusable (not JSON, no frame size, no object table).
     """
     for what, count, most in (("bytes", len(data), MAX_BYTES), ("JSON values", data.count(b","), MAX_VALUES)):
         if count > most:
@@ -194,7 +196,7 @@ def read_release(data: bytes, log: ProblemLog) -> ReleaseRecords:
 
 
 def canonical_id(text: str) -> str:
-    """An id as the release writes it: a UUID in lower case with hyphens; what is no UUID stays as it is.
+    """Return an id as the release writes it: a UUID in lower case with hyphens; other ids are unchanged.
 
     >>> canonical_id("88ACDB91-6A48-5BF4-AEF8-195802A88B14"), canonical_id("cup-1")
     ('88acdb91-6a48-5bf4-aef8-195802a88b14', 'cup-1')
@@ -208,9 +210,9 @@ def canonical_id(text: str) -> str:
 
 
 def _unify_ids(release: ReleaseFile, log: ProblemLog) -> None:
-    """Bring every id and every category into one spelling, in place: categories are compared without stray blanks.
+    """Unify the spelling of ids and categories in place; categories are compared without extra spaces.
 
-    Values and names of activities keep theirs: the released texts show them as they are.
+    Values and names of activities are unchanged: the released texts show them as they are.
     """
     canonical_ids: dict[str, str] = {}
 
@@ -292,7 +294,7 @@ def _read_by_record(data: bytes, log: ProblemLog) -> ReleaseRecords:
 
 
 def _coverage(raw: msgspec.Raw, log: ProblemLog) -> ReleaseCoverage | None:
-    """The coverage, of nothing at all where it cannot be read."""
+    """Return the coverage; if it cannot be read, a coverage of nothing."""
     try:
         return msgspec.json.decode(raw, type=ReleaseCoverage | None)
     except MALFORMED as error:
@@ -307,7 +309,7 @@ def _section_records(
     try:
         items = _RAW_LIST.decode(raw)
     except MALFORMED as error:
-        log.error(section, f"not a list ({error}): the whole section is left out", "write a JSON list")
+        log.error(section, f"not a list ({error}): the section is left out", "write a JSON list")
         return [], []
     decoder = msgspec.json.Decoder(record_type)
     records = [_record(f"{section}[{index}]", item, decoder, extras, log) for index, item in enumerate(items)]
@@ -345,7 +347,7 @@ def _record(
 
 
 def _write_ids_as_text(known_fields: dict[str, msgspec.Raw], key: str, log: ProblemLog) -> bool:
-    """Read ids that are numbers, as other tools count them, as their digits."""
+    """Convert numeric ids, which other tools write, to text."""
     numbers = [name for name in _IDS if name in known_fields and bytes(known_fields[name]).isdigit()]
     for name in numbers:
         known_fields[name] = msgspec.Raw(b'"%s"' % bytes(known_fields[name]))
@@ -355,7 +357,7 @@ def _write_ids_as_text(known_fields: dict[str, msgspec.Raw], key: str, log: Prob
 
 
 def _leave_out_durations(known_fields: dict[str, msgspec.Raw], key: str, log: ProblemLog) -> bool:
-    """Remove frame rate or duration where it is not a finite number: a video can be used without."""
+    """Remove frame rate or duration if not finite: a video is usable without them."""
     is_changed = False
     for name in ("fps", "length_in_ms"):
         try:

@@ -1,9 +1,9 @@
 """The BARISTA release format: `<root>/<video_id>/{coco_annotation.json, video.mp4}`, as typed records.
 
-These structures mirror the file one to one (field names included). Conventions of the release: boxes are
-`[x, y, width, height]` in pixels; frame indices (`image_id`) count from 0; masks are COCO run-length encodings of
-size `[height, width]`; an object's category stands in `object_id_to_category_id`, not on its annotations.
-Ranges are `image_id_start`, `image_id_end`: half-open wherever this package reads them, unless a task says otherwise.
+These structures mirror the file one to one (field names included). Conventions of the release: boxes are `[x, y, width,
+height]` in pixels; frame indices (`image_id`) count from 0; masks are COCO run-length encodings of size `[height,
+width]`; `object_id_to_category_id` holds an object's category, not its annotations. Ranges are `image_id_start`,
+`image_id_end`: half-open wherever this package reads them, unless a task says otherwise.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MAX_FRAMES = 1_000_000
 MAX_SIDE = 8192
 """Pixels that a side of a video may claim."""
 MAX_TEXT = 1000
-"""Characters of a name, a value or an id; those of the release have 60 at the most. Examples repeat them by the
+"""Maximum number of characters of a name, a value or an id; the release has at most 60. Examples repeat them by the
 thousand."""
 
 FrameNumber = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
@@ -58,9 +58,9 @@ class ReleaseCategory(ReleaseRecord):
 
 
 class ReleaseAnnotation(ReleaseRecord, gc=False):
-    """One object on one frame. `segmentation` stays undecoded JSON until a mask is asked for.
+    """One object on one frame. `segmentation` stays undecoded JSON until a mask is requested.
 
-    A file has tens of thousands, none of which can be part of a cycle, so the garbage collector skips them.
+    A file has tens of thousands of them; none can be part of a cycle, so the garbage collector skips them.
     """
 
     image_id: FrameNumber
@@ -100,19 +100,19 @@ class ReleaseSegment(ReleaseRecord):
 
 
 Layer: TypeAlias = Literal["attributes", "relations", "activities", "process_steps"]
-"""The sections that state what is so, rather than what is to be seen."""
+"""The sections that state facts rather than visible objects."""
 
 
 class ReleaseCoverage(ReleaseRecord):
-    """Parts of a video that are annotated completely, where not all are. Ours: the release itself has no such record.
+    """Parts of a video that are annotated completely, if not all are. The release itself has no such record.
 
-    Outside of these frames a thing or a fact may be annotated too, but that none is says nothing.
+    Outside these frames things and facts may be annotated too, but a missing annotation is not evidence of absence.
 
     Args:
-        frames: those on which objects are annotated at all.
-        categories: by name, the frames on which every object of the category that is in view is annotated.
-        hands: by object id, the frames on which everything that the hand touches is recorded.
-        layers: the frames over which a section leaves nothing out.
+        frames: frames on which objects are annotated at all.
+        categories: category name -> frames on which every visible object of the category is annotated.
+        hands: object id -> frames on which everything that the hand touches is recorded.
+        layers: the frames over which a section is complete.
     """
 
     frames: list[ReleaseRange]
@@ -122,7 +122,7 @@ class ReleaseCoverage(ReleaseRecord):
 
 
 class ReleaseFile(ReleaseRecord):
-    """One whole `coco_annotation.json`; without `coverage` it leaves nothing out."""
+    """One complete `coco_annotation.json`; without `coverage` its annotations are complete."""
 
     video_metadata: list[ReleaseVideo]
     categories: list[ReleaseCategory]
@@ -136,13 +136,13 @@ class ReleaseFile(ReleaseRecord):
 
 
 def rle_segmentation(size: tuple[int, int], counts: str) -> msgspec.Raw:
-    """A compressed COCO run-length encoding as the JSON that `ReleaseAnnotation.segmentation` holds."""
+    """Return a compressed COCO run-length encoding as the JSON that `ReleaseAnnotation.segmentation` holds."""
     record: dict[str, Any] = {"counts": counts, "size": list(size)}
     return msgspec.Raw(msgspec.json.encode(record))
 
 
 def tidy_name(text: str) -> str:
-    """A name without blanks at its ends and without runs of them inside: names are compared in this form.
+    """Return a name without spaces at its ends or repeated spaces: names are compared in this form.
 
     >>> tidy_name(" Right  Hand ")
     'Right Hand'
@@ -151,12 +151,14 @@ def tidy_name(text: str) -> str:
 
 
 def class_id(kind: Literal["category", "activity", "step"], name: str) -> str:
-    """The id of a category, an activity or a process step: one a name, so that graphs made apart can be joined."""
+    """Return the id of a category, an activity or a process step: the same for equal names, so that graphs can be
+    joined.
+    """
     return str(uuid.uuid5(_CLASSES, f"{kind}:{name}"))
 
 
 def encode(release: ReleaseFile) -> bytes:
-    """The file's bytes: deterministic, keys in the order of the format; sections that hold nothing are written too."""
+    """Return the file's bytes: deterministic, keys in the order of the format; empty sections are written too."""
     sections = {name: getattr(release, name) for name in release.__struct_fields__}
     if release.coverage is None:
         del sections["coverage"]

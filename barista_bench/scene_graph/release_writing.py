@@ -1,4 +1,4 @@
-"""A graph in the release format, on disk."""
+"""Write a graph to disk in the release format."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _RECORD_KEY = re.compile(r"(\w+)\[(\d+)\]")
 
 
 def release_bytes(graph: VideoGraph) -> bytes:
-    """The graph as the bytes of a `coco_annotation.json`: the records that reading kept, in the file's order."""
+    """Return the graph as the bytes of a `coco_annotation.json`: its valid records, in the file's order."""
     data = encode(graph.records.release)
     if graph.records.extras:
         document = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
@@ -28,7 +28,7 @@ def release_bytes(graph: VideoGraph) -> bytes:
 
 
 def write_release(graph: VideoGraph, root: str | Path, *, video: str | Path | None = None) -> Path:
-    """Write `<root>/<video_id>/coco_annotation.json`, and copy `video` beside it when it is given.
+    """Write `<root>/<video_id>/coco_annotation.json`, and copy `video` beside it if given.
 
     Raises:
         DataError: the folder exists already, or the video id would leave the root.

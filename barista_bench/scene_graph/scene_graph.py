@@ -1,9 +1,9 @@
-"""A data root as a sequence of video graphs, one video in memory at a time, and the checks of its files.
+"""Read a data root as a sequence of video graphs, one video in memory at a time, and check its files.
 
-They are of what types cannot say: ids that nothing declares, frames past the end, boxes outside the frame. A record
-that cannot be used is left out and reported; the rest of the file stays usable. What is odd but usable (a second
-annotation of an object on a frame, a box beyond the frame, a segment without a frame) is kept with a warning, as the
-released code keeps it.
+The checks cover errors that types cannot express: undeclared ids, frames past the end, boxes outside the frame. An
+unusable record is skipped and reported; the rest of the file stays usable. Unusual but usable records (a second
+annotation of an object on a frame, a box beyond the frame, a segment without a frame) stay, with a warning, as in the
+released code.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from barista_bench.scene_graph.video_graph import VideoGraph
 class SceneGraph:
     """Every video graph under a data root, read lazily.
 
-    A folder counts as a video when it holds `coco_annotation.json`; videos come in sorted order. A bad record is
-    left out, a bad file costs its video; both are listed in `problems` of the video or of this object.
+    A folder counts as a video if it holds `coco_annotation.json`; videos are sorted. A bad record is left out, a bad
+    file costs its video; both are listed in `problems` of the video or of this object.
 
     Args:
-        root: folder that holds one folder a video.
+        root: folder that holds one folder per video.
         strict: raise at the first error instead of leaving the record out.
-        cache_videos: how many video graphs are kept once read.
+        cache_videos: how many video graphs stay in memory.
 
     Raises:
         DataError: the root does not exist or holds no video.
@@ -56,7 +56,7 @@ class SceneGraph:
             raise DataError(str(self._root_problems[0]))
 
     def __getstate__(self) -> dict[str, object]:
-        """The state without cached graphs: another process reads what it needs itself."""
+        """Return the state without cached graphs: another process reads the graphs that it needs."""
         return {**self.__dict__, "_cache": LRUCache(self._cache.maxsize)}
 
     def __len__(self) -> int:
@@ -70,11 +70,11 @@ class SceneGraph:
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """Problems of folders and whole files, as far as they have been read."""
+        """Return the problems of folders and complete files that have been read so far."""
         return (*self._root_problems, *self.failed.values())
 
     def __getitem__(self, video_id: str) -> VideoGraph:
-        """The graph of one video.
+        """Return the graph of one video.
 
         Raises:
             DataError: the video is unknown, or its annotation file is unusable as a whole.
@@ -86,7 +86,7 @@ class SceneGraph:
         return self._cache[video_id]
 
     def videos(self, video_ids: Iterable[str] | None = None, *, progress: bool = False) -> Iterator[VideoGraph]:
-        """Usable video graphs, sorted by id; unusable ones are skipped and listed in `problems`."""
+        """Yield usable video graphs, sorted by id; unusable ones are skipped and listed in `problems`."""
         chosen_ids = self.video_ids if video_ids is None else tuple(sorted(set(video_ids)))
         for video_id in tqdm(chosen_ids, desc="reading graphs", unit="video", disable=not progress):
             try:
@@ -101,11 +101,11 @@ class SceneGraph:
             yield graph
 
     def video_path(self, video_id: str) -> Path:
-        """The place of the video file of `video_id`. Raises DataError for an id or link that leaves the root."""
+        """Return the path of a video's file. Raises DataError for an id or link that leaves the root."""
         return confined(self.root, video_id, VIDEO_FILE)
 
     def relation_labels(self) -> tuple[tuple[str, str], ...]:
-        """(relation type, value) pairs that hold on some frame of any video, sorted."""
+        """Return (relation type, value) pairs that hold on some frame of any video, sorted."""
         return tuple(sorted({label for graph in self for label in graph.relation_labels()}))
 
     def _read(self, video_id: str) -> VideoGraph:
@@ -128,7 +128,7 @@ class SceneGraph:
 
 def _find_videos(root: Path) -> tuple[tuple[str, ...], list[Problem]]:
     if not root.is_dir():
-        raise DataError(f"{root}: no such folder. Remedy: give the folder that holds one folder a video")
+        raise DataError(f"{root}: no such folder. Remedy: give the folder that holds one folder per video")
     video_ids, problems = [], []
     for entry in sorted(root.iterdir(), key=lambda path: path.name):
         if not entry.is_dir():
@@ -162,7 +162,7 @@ _ID_REMEDY = "declare it in object_id_to_category_id"
 
 
 def check(records: ReleaseRecords, log: ProblemLog) -> None:
-    """Remove from `records` what its own tables contradict, and boxes that are no finite numbers.
+    """Remove records that contradict the tables of `records`, and boxes that are not finite numbers.
 
     Each omission is reported in `log`.
     """
@@ -181,7 +181,7 @@ def _check_objects(records: ReleaseRecords, log: ProblemLog) -> None:
     first_of_name: dict[str, tuple[int, ReleaseCategory]] = {}
     for row, category in zip(records.rows_of("categories"), records.release.categories, strict=True):
         first_row, namesake = first_of_name.setdefault(" ".join(category.name.split()).casefold(), (row, category))
-        if namesake.id != category.id:  # a reader cannot tell their names apart
+        if namesake.id != category.id:  # readers cannot distinguish their names
             what = f"{category.name!r} is also the name of categories[{first_row}], {namesake.name!r}: both are kept"
             log.warning(f"categories[{row}].name", what, "give each category a name of its own")
     table = records.release.object_id_to_category_id
@@ -215,7 +215,7 @@ def _check_annotations(records: ReleaseRecords, log: ProblemLog) -> None:
 
 
 def _report_odd_boxes(records: ReleaseRecords, log: ProblemLog) -> None:
-    """Warn of boxes that stick out of the frame, or have no area inside it."""
+    """Warn of boxes that reach out of the frame, or have no area inside it."""
     columns, video = records.annotation_columns(), records.release.video_metadata[0]
     rows = records.rows_of("annotations")
     x, y, width, height = columns.bbox.T
@@ -271,7 +271,7 @@ def _check_ranges(records: ReleaseRecords, section: str, log: ProblemLog) -> Non
 
 
 def _check_segments(records: ReleaseRecords, section: str, log: ProblemLog) -> None:
-    """Warn of odd segments. All are kept as they are: example ids hold their frames and their index in the file."""
+    """Warn of unusual segments. All stay unchanged: example ids contain their frames and their index in the file."""
     frame_count = records.release.video_metadata[0].frame_count
     for row, segment in zip(records.rows_of(section), getattr(records.release, section), strict=True):
         key = f"{section}[{row}]"
@@ -287,7 +287,7 @@ def _check_segments(records: ReleaseRecords, section: str, log: ProblemLog) -> N
 
 
 def _check_range(span: ReleaseRange, key: str, frame_count: int, log: ProblemLog) -> ReleaseRange | None:
-    """The range cut to the video, or None where nothing of it lies inside. A one-frame [n, n] has no frame here."""
+    """Return the range cut to the video, or None if none of it is inside. A one-frame [n, n] has no frame here."""
     start, end = max(0, span.image_id_start), min(span.image_id_end, frame_count)
     text = f"range [{span.image_id_start}, {span.image_id_end})"
     if start >= end:

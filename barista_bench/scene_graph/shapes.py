@@ -1,4 +1,4 @@
-"""Shapes that annotation tools write, as masks: polygons with holes, boxes, ellipses, run lengths, pictures of labels.
+"""Convert shapes of annotation tools to masks: polygons with holes, boxes, ellipses, run lengths, label images.
 
 Coordinates are pixels from the left and the top, corners included as pycocotools rasterises them: the box 5, 5, 25, 25
 covers 400 pixels. Every importer reads its shapes here.
@@ -34,7 +34,7 @@ class Rle(msgspec.Struct, frozen=True):
 def mask_of_polygons(
     polygons: Sequence[Sequence[float]], height: int, width: int, *, even_odd: bool = False
 ) -> Rle | str:
-    """The mask of polygons, flat lists `[x0, y0, x1, y1, ...]`, or what is wrong with them.
+    """Return the mask of polygons, flat lists `[x0, y0, x1, y1, ...]`, or a description of their error.
 
     Args:
         polygons: pieces of fewer than three corners have no area and are passed over.
@@ -46,7 +46,7 @@ def mask_of_polygons(
     for index, polygon in enumerate(polygons):
         if len(polygon) % 2:
             return f"polygon {index} has {len(polygon)} numbers: an even count is needed"
-        # The rasteriser walks along every edge: a far-away corner would cost unbounded time and memory.
+        # The rasteriser follows every edge: a far-away corner would take unlimited time and memory.
         if not all(abs(number) <= limit for number in polygon):
             return f"polygon {index} reaches more than {limit} pixels from the origin"
         if len(polygon) < 6:
@@ -68,7 +68,7 @@ def mask_of_polygons(
 
 
 def mask_of_box(box: tuple[float, float, float, float], height: int, width: int, *, degrees: float = 0.0) -> Rle | str:
-    """The mask of a box (left, top, right, bottom), turned clockwise about its centre."""
+    """Return the mask of a box (left, top, right, bottom), turned clockwise about its centre."""
     left, top, right, bottom = box
     if not (right > left and bottom > top):
         return f"a box {list(box)} has no area"
@@ -79,7 +79,7 @@ def mask_of_box(box: tuple[float, float, float, float], height: int, width: int,
 def mask_of_ellipse(
     centre: tuple[float, float], radii: tuple[float, float], height: int, width: int, *, degrees: float = 0.0
 ) -> Rle | str:
-    """The mask of an ellipse with these half axes along x and y, turned clockwise about its centre."""
+    """Return the mask of an ellipse with these half axes along x and y, turned clockwise about its centre."""
     if min(radii) <= 0:
         return f"an ellipse of radii {list(radii)} has no area"
     turns = [2 * math.pi * step / _CORNERS_OF_ELLIPSE for step in range(_CORNERS_OF_ELLIPSE)]
@@ -101,7 +101,9 @@ def _mask_of_corners(
 
 
 def mask_of_runs(counts: Sequence[int], size: tuple[int, int]) -> Rle | str:
-    """The mask of uncompressed COCO run lengths: background first, down the columns; `size` is (height, width)."""
+    """Return the mask of uncompressed COCO run lengths: background first, down the columns; `size` is (height,
+    width).
+    """
     pixels = size[0] * size[1]
     if min(counts, default=0) < 0 or sum(counts) != pixels:
         return f"runs cover {sum(counts)} of {pixels} pixels"
@@ -110,9 +112,9 @@ def mask_of_runs(counts: Sequence[int], size: tuple[int, int]) -> Rle | str:
 
 
 def masks_of_labels(labels: NDArray[np.uint8]) -> dict[int, Rle]:
-    """The masks of a picture whose pixels are labels, (height, width); 0 is not a label.
+    """Return the masks of an image whose pixels are labels, (height, width); 0 is not a label.
 
-    All are read from the runs of the picture, once: encoding one mask after the other takes 20 times as long.
+    All are read once, from the runs of the image: encoding one mask after the other takes 20 times as long.
     """
     height, width = labels.shape
     pixels = labels.T.ravel()
@@ -132,10 +134,10 @@ def masks_of_labels(labels: NDArray[np.uint8]) -> dict[int, Rle]:
 
 
 def read_labels(path: Path) -> NDArray[np.uint8]:
-    """A PNG of labels as numbers, (height, width): palette or grey of 8 bits, or of one bit (its label is 1).
+    """Read a PNG of labels as numbers, (height, width): palette or grey of 8 bits, or of one bit (its label is 1).
 
     Raises:
-        ValueError: the picture is missing, damaged, too large or of another kind; says which.
+        ValueError: the image is missing, damaged, too large or of another kind; names the cause.
     """
     try:
         if path.stat().st_size > _MOST_BYTES:

@@ -1,4 +1,4 @@
-"""The format of an annotation file as people and other programs read it: its JSON Schema, and a record's keys."""
+"""Describe the format of an annotation file for people and programs: its JSON Schema, and a record's keys."""
 
 from __future__ import annotations
 
@@ -33,7 +33,10 @@ _SEGMENTATION = {
 
 
 def record_schema(record: type[msgspec.Struct]) -> dict[str, Any]:
-    """The JSON Schema of a record, described by the first lines of docstrings: Python 3.13 indents the others less."""
+    """Return the JSON Schema of a record, described by the first lines of docstrings.
+
+    Only first lines, since Python 3.13 changes the indentation of the others.
+    """
     schema = msgspec.json.schema(record)
     for part in (schema, *schema.get("$defs", {}).values()):
         if "description" in part:
@@ -42,20 +45,20 @@ def record_schema(record: type[msgspec.Struct]) -> dict[str, Any]:
 
 
 def graph_schema() -> dict[str, Any]:
-    """The JSON Schema of `coco_annotation.json`, made from the records that reading decodes."""
+    """Return the JSON Schema of `coco_annotation.json`, made from the record types that reading decodes."""
     schema = record_schema(ReleaseFile)
     schema["$defs"]["ReleaseAnnotation"]["properties"]["segmentation"] = _SEGMENTATION
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
 
 
 def schema_path() -> Path:
-    """Where the JSON Schema lies in this installation."""
+    """Return the path of the JSON Schema in this installation."""
     return Path(str(resources.files("barista_bench.scene_graph").joinpath(SCHEMA_FILE)))
 
 
 @cache
 def expected_shape(record: type[msgspec.Struct]) -> str:
-    """The keys of a record with the types of their values; `?` marks keys that may be left out.
+    """Return the keys of a record with the types of their values; `?` marks optional keys.
 
     >>> from barista_bench.scene_graph.release import ReleaseRange
     >>> expected_shape(ReleaseRange)

@@ -1,9 +1,9 @@
-"""Statistics of a release: every figure of the paper's sections 3.3 and A.5, from one pass over the videos.
+"""Statistics of a release: all numbers of the paper's sections 3.3 and A.5, from one pass over the videos.
 
-Conventions: frames count once for every index of a video, annotated or not; an instance is one boxed object on one
-frame; an attribute counts on each frame on which it holds and its object has a box, a relation on each frame on which
-both its ends have one; a record that states a frame twice counts there once. Durations are in seconds, `end - start`
-over the frame rate. Segments without a class are left out, as the release does, and counted apart.
+Conventions: frames are counted once per index of a video, annotated or not. An instance is one boxed object on one
+frame. An attribute counts on each frame on which it holds and its object has a box; a relation on each frame on which
+both its ends have one. A record that states a frame twice counts there once. Durations are in seconds, `end - start`
+divided by the frame rate. As in the release, segments without a class are left out; they are counted separately.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ PUBLISHED: dict[str, float] = {
 
 @dataclass(frozen=True, slots=True)
 class PerFrame:
-    """Counts on a frame. `histogram[n]` is the number of frames with n of them."""
+    """Counts per frame. `histogram[n]` is the number of frames with n of them."""
 
     mean: float
     median: float
@@ -57,7 +57,7 @@ class PerFrame:
 
 @dataclass(frozen=True, slots=True)
 class Durations:
-    """Seconds; all values, sorted. The figures of an empty list are 0."""
+    """Durations in seconds; all values, sorted. The statistics of an empty list are 0."""
 
     mean: float
     median: float
@@ -68,7 +68,7 @@ class Durations:
 
 @dataclass(frozen=True, slots=True)
 class CategoryCounts:
-    """Instances, persistent objects, and videos with any, of one category."""
+    """Instances, persistent objects, and videos with at least one, of one category."""
 
     instances: int
     objects: int
@@ -77,7 +77,7 @@ class CategoryCounts:
 
 @dataclass(frozen=True, slots=True)
 class ReleaseStatistics:
-    """Counts by layer, then distributions. `..._rows` are frame-rows; maps run from the most frequent to the least."""
+    """Counts by layer, then distributions. `..._rows` are frame-rows; maps are sorted from most to least frequent."""
 
     videos: int
     unusable_videos: int
@@ -148,7 +148,7 @@ class _RowTotals:
     rows: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def add(self, video: VideoGraph, table: Ranges) -> FrameCounts:
-        """Count a video's records; returns how many hold on each of its frames."""
+        """Count a video's records; return how many hold on each of its frames."""
         self.ranges += len(table.start)
         on_frame = np.zeros(video.frame_count, dtype=np.int64)
         ranges_of: dict[int, list[int]] = defaultdict(list)
@@ -163,7 +163,7 @@ class _RowTotals:
         return on_frame
 
     def by_type(self) -> dict[str, Counts]:
-        """Types by their sums, values by their counts."""
+        """Return types sorted by their sums, values by their counts."""
         groups: dict[str, Counts] = defaultdict(dict)
         for (kind, value), count in self.rows.items():
             groups[kind][value] = count
@@ -173,14 +173,14 @@ class _RowTotals:
 
 @dataclass(slots=True)
 class _CategoryTotals:
-    """Sums over the objects that have a box anywhere, by category."""
+    """Sums by category over the objects that have at least one box."""
 
     instances: Counter[str] = field(default_factory=Counter)
     objects: Counter[str] = field(default_factory=Counter)
     videos: Counter[str] = field(default_factory=Counter)
 
     def add(self, video: VideoGraph) -> FrameCounts:
-        """Count a video's objects; returns how many have a box on each of its frames."""
+        """Count a video's objects; return how many have a box on each of its frames."""
         table = video.instances_table
         boxes_of = np.bincount(table.object, minlength=len(video.objects)).tolist()
         boxed = [(item.category, boxes) for item, boxes in zip(video.objects, boxes_of, strict=True) if boxes]
@@ -198,7 +198,7 @@ class _CategoryTotals:
 
 
 def statistics(graph: SceneGraph, *, progress: bool = False) -> ReleaseStatistics:
-    """Sum up all usable videos under a root."""
+    """Compute the statistics of all usable videos under a root."""
     preparations, devices, resolutions = Counter[str](), Counter[str](), Counter[str]()
     categories, attributes, relations = _CategoryTotals(), _RowTotals(), _RowTotals()
     activities, steps = _SegmentTotals(), _SegmentTotals()
@@ -252,7 +252,7 @@ def statistics(graph: SceneGraph, *, progress: bool = False) -> ReleaseStatistic
 
 
 def _with_frames(histogram: Histogram, counts: FrameCounts) -> Histogram:
-    """The histogram with the frames of one more video."""
+    """Return the histogram with the frames of another video."""
     added = np.bincount(counts, minlength=len(histogram))
     added[: len(histogram)] += histogram
     return added

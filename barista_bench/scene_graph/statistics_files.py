@@ -1,4 +1,4 @@
-"""The statistics of a release as files: JSON, Markdown tables and figures."""
+"""Write the statistics of a release as files: JSON, Markdown tables and figures."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def write_statistics(stats: ReleaseStatistics, out: str | Path, *, plots: bool =
 
 
 def _tables(stats: ReleaseStatistics) -> Iterator[Table]:
-    """Tables under headings; one without a title belongs to the heading before."""
+    """Yield tables under headings; a table without a title belongs to the previous heading."""
     yield _counts_table(stats)
     yield _distribution_table("preparation", "videos", stats.preparation_counts, "Videos")
     yield _distribution_table("device", "videos", stats.device_counts)
@@ -62,7 +62,7 @@ def _tables(stats: ReleaseStatistics) -> Iterator[Table]:
 
 
 def _counts_table(stats: ReleaseStatistics) -> Table:
-    """Scalars of the statistics, beside the published ones where the paper gives them."""
+    """Return the scalar statistics, beside the published ones if the paper has them."""
     figures: dict[str, float] = {
         item.name: value for item in fields(stats) if isinstance(value := getattr(stats, item.name), int | float)
     }
@@ -104,7 +104,7 @@ def _table_by_type(title: str, counts: Mapping[str, Mapping[str, int]]) -> Table
 
 
 def _table(title: str, names: Sequence[str], numbers: Sequence[str], rows: Iterable[Row]) -> Table:
-    """A table whose columns are those of names, then those of numbers."""
+    """Return a table with name columns followed by number columns."""
     return Table.of(title, (*text_columns(*names), *number_columns("", *numbers)), rows)
 
 
@@ -121,7 +121,7 @@ _HATCHED: dict[str, Any] = {"edgecolor": "white", "linewidth": 0.3}
 
 
 def write_plots(stats: ReleaseStatistics, folder: Path) -> list[Path]:
-    """Write the SVG and PDF files; returns their paths.
+    """Write the SVG and PDF files; return their paths.
 
     Raises:
         ModelError: Matplotlib is absent.
@@ -141,7 +141,7 @@ def write_plots(stats: ReleaseStatistics, folder: Path) -> list[Path]:
 
 
 def _overview(stats: ReleaseStatistics) -> Figure:
-    """Preparation types, objects a frame, durations of videos and of activities (figure 3)."""
+    """Draw preparation types, objects per frame, durations of videos and of activities (figure 3)."""
     figure = new_figure(PAGE, 4.2)
     first, second, third, fourth = figure.subplots(2, 2).ravel()
     _draw_bars(first, stats.preparation_counts)
@@ -161,7 +161,7 @@ def _overview(stats: ReleaseStatistics) -> Figure:
 
 
 def _histogram(axes: Axes, values: Sequence[float]) -> None:
-    """Draw at most 30 bins; what lies beyond the 99th percentile is in the last one, which says so."""
+    """Draw at most 30 bins; values beyond the 99th percentile are in the last bin, which is labelled so."""
     if not values:
         return
     top = max(float(np.percentile(values, 99)), 1e-9)
@@ -189,7 +189,7 @@ def _bars(counts: Mapping[str, int], noun: str, unit: str, top: int) -> Figure:
 
 
 def _grouped_bars(groups: Mapping[str, Mapping[str, int]], noun: str, unit: str) -> Figure:
-    """Bars in groups, on a logarithmic scale (figure 4c); at most 20 a group."""
+    """Draw bars in groups, on a logarithmic scale (figure 4c); at most 20 per group."""
     top_groups = {kind: dict(list(values.items())[:20]) for kind, values in groups.items()}
     figure = new_figure(COLUMN, 0.8 + 0.14 * max(3, sum(map(len, top_groups.values())) + len(top_groups)))
     axes = figure.subplots()

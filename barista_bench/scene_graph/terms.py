@@ -1,4 +1,4 @@
-"""The terms of graphs that come from elsewhere: whose data it is, under which licence, and what to cite."""
+"""The terms of graphs from other datasets: their owner, licence and citation."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ MAX_BYTES = 2**20
 
 
 class Terms(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The content of `terms.yaml`, which lies beside the folders of videos, and in whatever is made of them.
+    """The content of `terms.yaml`, which is beside the folders of videos, and in everything made from them.
 
     Args:
         title: of the data, for people.
-        licence: as the Hub calls licences. What is made of the data is published under this one or not at all.
-        licence_note: what the licence holds for, in a sentence.
+        licence: identifier on the Hub. Derived data are published under this licence or not at all.
+        licence_note: scope of the licence, in a sentence.
         citation: BibTeX.
-        homepage: where the data come from.
+        homepage: source of the data.
     """
 
     title: str
@@ -33,7 +33,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 def read_terms(folder: Path) -> Terms | None:
-    """The terms that lie in a folder, if any do. Raises DataError for a file that is none."""
+    """Read the terms in a folder, if there are any. Raises DataError for an invalid file."""
     path, remedy = folder / TERMS_FILE, "import the graphs again"
     if not path.is_file():
         return None

@@ -1,4 +1,4 @@
-"""The check of everything under a data root, masks and videos included, with a list of every problem."""
+"""Check everything under a data root, including masks and videos, and list every problem."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from barista_bench.scene_graph.scene_graph import SceneGraph
 from barista_bench.scene_graph.video_graph import VideoGraph
 
 _MIN_IOU = 0.5
-"""Least IoU of a box with that of its mask: the laxest COCO threshold. All boxes of the real clips that we measured are
-at 1, since annotation tools derive them from masks."""
+"""Minimum IoU of a box and its mask's box: the lowest COCO threshold. All boxes of the real clips that we measured have
+an IoU of 1, since annotation tools derive them from masks."""
 _ROUNDING = 2
-"""Pixels that a side may be off, whatever the IoU: rounding alone halves that of an object of few pixels."""
+"""Accepted error of a side in pixels, for any IoU: rounding can halve the IoU of an object of few pixels."""
 _FRAMES_AT_ONCE = 32
 _MOST_NAMED = 5
 _VARYING = re.compile(r"'[^']*'|[0-9]+(\.[0-9]+)?")
@@ -40,7 +40,7 @@ _BRACE_OR_TEXT = re.compile(rb'[{}]|"(?P<text>(?:[^"\\]++|\\.)*+)"(?:\s*+(?P<is_
 
 @dataclass(frozen=True, slots=True)
 class VideoValidation:
-    """The content of one video folder. Counts are of the records that can be used."""
+    """The content of one video folder. Counts cover the usable records."""
 
     video_id: str
     frames: int
@@ -55,7 +55,7 @@ class VideoValidation:
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """The outcome for a whole root: `problems` that belong to no readable video, and one entry a video."""
+    """The outcome for a complete root: `problems` without a readable video, and one entry per video."""
 
     root: str
     videos: tuple[VideoValidation, ...]
@@ -78,10 +78,10 @@ def validate(root: str | Path, *, decode: bool = False, num_proc: int = 1, progr
     """Check every annotation record, every mask and every video file under a data root.
 
     Args:
-        decode: decode every frame of the videos, and not only the last one.
+        decode: decode every frame of the videos, not only the last one.
 
     Raises:
-        DataError: there is no video under the root at all.
+        DataError: there is no video under the root.
     """
     graph = SceneGraph(root, cache_videos=1)
     outcomes = map_in_processes(partial(_validate, graph, decode=decode), graph.video_ids, num_proc)
@@ -96,7 +96,7 @@ def validate(root: str | Path, *, decode: bool = False, num_proc: int = 1, progr
 
 
 def _validate(graph: SceneGraph, video_id: str, *, decode: bool) -> VideoValidation | Problem:
-    """The validation of one video; the problem with its annotation file where that cannot be used at all."""
+    """Return the validation of one video, or the problem of an unusable annotation file."""
     for video in graph.videos([video_id]):
         return validate_video(video, graph.video_path(video_id), decode=decode)
     return graph.failed[video_id]
@@ -105,7 +105,7 @@ def _validate(graph: SceneGraph, video_id: str, *, decode: bool) -> VideoValidat
 def validate_video(graph: VideoGraph, path: Path, *, decode: bool = False) -> VideoValidation:
     """Check every mask of a video, and its file at `path`. The problems of reading the graph are included.
 
-    `decode` has every frame decoded, and not only the last one.
+    With `decode`, every frame is decoded, not only the last one.
     """
     log = ProblemLog(f"{graph.video_id}/{ANNOTATION_FILE}")
     _report_keys(path.with_name(ANNOTATION_FILE), log)
@@ -126,10 +126,10 @@ def validate_video(graph: VideoGraph, path: Path, *, decode: bool = False) -> Vi
 
 
 def _report_keys(path: Path, log: ProblemLog) -> None:
-    """Warn of keys that appear twice in one object, since JSON readers silently keep the last one, and of sections that
-    are missing, unless the file says in `coverage` what is complete.
+    """Warn of keys that appear twice in one object, and of missing sections unless `coverage` states what is complete.
 
-    Of the file, which reading has found to be JSON, only braces and texts are looked at: no value is made.
+    JSON readers silently use the last of equal keys. Reading has found the file to be JSON, so only braces and texts
+    are scanned here; no value is made.
     """
     open_objects: list[dict[bytes, int]] = []
     objects_with: Counter[bytes] = Counter()
@@ -138,7 +138,7 @@ def _report_keys(path: Path, log: ProblemLog) -> None:
         if token["is_key"]:
             keys, name = open_objects[-1], token["text"]
             if b"\\" in name:
-                with suppress(ValueError):  # in what nobody reads, signs may stand that JSON has not
+                with suppress(ValueError):  # fields that are not read may contain characters that JSON does not allow
                     name = json.loads(b'"%s"' % name).encode(errors="surrogatepass")
             keys[name] = keys.get(name, 0) + 1
             if keys[name] == 2:
@@ -146,7 +146,7 @@ def _report_keys(path: Path, log: ProblemLog) -> None:
         elif token[0] == b"{":
             open_objects.append({})
         elif token[0] == b"}":
-            sections = open_objects.pop()  # the last one closed is the whole file
+            sections = open_objects.pop()  # the last object to close is the complete file
     for name, count in sorted(objects_with.items()):
         text = repr(name.decode(errors="replace"))
         log.warning("", f"key {text} stands twice in {count} object(s): the last one counts", "keep one")
@@ -157,7 +157,7 @@ def _report_keys(path: Path, log: ProblemLog) -> None:
 
 
 def alike(problems: Sequence[Problem]) -> Mapping[Problem, int]:
-    """The first problem of each kind, and how many there are of the kind: one mistake in many records and videos."""
+    """Return the first problem of each kind with the count of that kind: one mistake in many records and videos."""
     kinds: dict[tuple[str, ...], Problem] = {}
     counts: Counter[Problem] = Counter()
     for problem in problems:
@@ -189,7 +189,9 @@ def _check_masks(graph: VideoGraph, log: ProblemLog) -> None:
 
 
 def _compare_boxes(graph: VideoGraph, rows: Sequence[int], tight_boxes: NDArray[np.float64], log: ProblemLog) -> None:
-    """Warn of boxes that do not match their masks (`tight_boxes` are those around them), and of empty masks."""
+    """Warn of boxes that do not match their masks (`tight_boxes` are the boxes around the masks), and of empty
+    masks.
+    """
     records = graph.records
     boxes = records.annotation_columns().bbox[np.searchsorted(records.annotation_rows(), rows)]
     low, high = boxes[:, :2], boxes[:, :2] + boxes[:, 2:]
@@ -211,7 +213,7 @@ def _compare_boxes(graph: VideoGraph, rows: Sequence[int], tight_boxes: NDArray[
 
 
 def _undecodable_frames(reader: FrameReader, frames: Sequence[int]) -> list[int]:
-    """The frames that cannot be decoded, in order."""
+    """Return the frames that cannot be decoded, in order."""
     undecodable: list[int] = []
     for start in range(0, len(frames), _FRAMES_AT_ONCE):
         batch = frames[start : start + _FRAMES_AT_ONCE]

@@ -64,7 +64,7 @@ class Attribute(NamedTuple):
 
 
 class Relation(NamedTuple):
-    """`source` does or is something (`type`, `value`) to `target` on frames [start, end)."""
+    """`source` relates to `target` by (`type`, `value`) on frames [start, end)."""
 
     source: SceneObject
     target: SceneObject
@@ -99,7 +99,7 @@ class Segment(NamedTuple):
 class Instances:
     """Boxed objects sorted by frame, then by index in the file. `object` indexes `VideoGraph.objects`.
 
-    A file may annotate an object twice on a frame: the last one counts where its box is asked for by its id.
+    If a file annotates an object twice on a frame, a query of its box by id returns the last one.
     """
 
     frame: NDArray[np.int32]
@@ -117,7 +117,7 @@ class Instances:
 
 @dataclass(frozen=True, slots=True)
 class Ranges:
-    """The frame ranges of attributes or relations, one a row; an attribute's `target` is -1."""
+    """The frame ranges of attributes or relations, one per row; an attribute's `target` is -1."""
 
     source: NDArray[np.int32]
     target: NDArray[np.int32]
@@ -129,12 +129,12 @@ class Ranges:
     """(type, value) pairs that `label` indexes."""
 
     def entry(self, position: int) -> tuple[str, str, int, int, int]:
-        """(type, value, start, end, row) of one range."""
+        """Return (type, value, start, end, row) of one range."""
         kind, value = self.labels[self.label[position]]
         return kind, value, int(self.start[position]), int(self.end[position]), int(self.row[position])
 
     def positions_in(self, span: Span) -> NDArray[np.int64]:
-        """Positions of the ranges with at least one frame in the span."""
+        """Return the positions of the ranges with at least one frame in the span."""
         if span is None:
             return np.arange(len(self.start))
         start, stop = bounds(span)
@@ -146,9 +146,9 @@ def bounds(span: int | tuple[int, int]) -> tuple[int, int]:
 
 
 class VideoGraph:
-    """One video's graph. Made by `SceneGraph`; immutable.
+    """The graph of one video. Made by `SceneGraph`; immutable.
 
-    `records` holds what reading kept of the file, masks included.
+    `records` holds the file's valid records, including masks.
     """
 
     def __init__(self, video_id: str, records: ReleaseRecords, problems: Sequence[Problem] = ()) -> None:
@@ -177,7 +177,9 @@ class VideoGraph:
 
     @property
     def preparation(self) -> str:
-        """`type` of the coffee machine that is seen first (upstream's rule), or `unknown` where there is none."""
+        """Return the `type` of the coffee machine that is seen first (upstream's rule), or `unknown` if there is
+        none.
+        """
         category, attribute = load_domain().stratum
         machines = [i for i, item in enumerate(self.objects) if item.category == category and len(self.frames_of(i))]
         table = self.attributes_table
@@ -188,23 +190,23 @@ class VideoGraph:
         return "unknown"
 
     def frames_of(self, index: int) -> NDArray[np.int32]:
-        """Sorted frames on which the object at `index` of `objects` has a box."""
+        """Return the sorted frames on which the object at `index` of `objects` has a box."""
         if index not in self._frames_of:
             table = self.instances_table
             self._frames_of[index] = np.unique(table.frame[table.object == index])
         return self._frames_of[index]
 
     def objects_at(self, span: Span = None) -> list[SceneObject]:
-        """Objects with a box in the span, in the order of the file's object table."""
+        """Return the objects with a box in the span, in the order of the file's object table."""
         table = self.instances_table
         return [self.objects[i] for i in np.unique(table.object[table.slice(span)]).tolist()]
 
     def instances(self, span: Span = None) -> list[Instance]:
-        """Boxed objects in the span, by frame, then in the order of the file."""
+        """Return the boxed objects in the span, by frame, then in the order of the file."""
         return self._instances_in(self.instances_table.slice(span))
 
     def instance(self, position: int) -> Instance:
-        """The boxed object at a row of the instances table."""
+        """Return the boxed object at a row of the instances table."""
         return self._instances_in(slice(position, position + 1))[0]
 
     def _instances_in(self, part: slice) -> list[Instance]:
@@ -216,15 +218,15 @@ class VideoGraph:
         ]
 
     def stated_box(self, position: int) -> Sequence[int | float]:
-        """The box at a row of the instances table as the file writes it, whole numbers as such."""
+        """Return the box at a row of the instances table as the file writes it; integers stay integers."""
         return self._annotation(int(self.instances_table.row[position])).bbox or ()
 
     def boxes(self, frame: int) -> dict[str, Box]:
-        """Object id to box (x, y, width, height), pixels, for one frame."""
+        """Return object id -> box (x, y, width, height), in pixels, for one frame."""
         return {instance.object.id: instance.bbox for instance in self.instances(frame)}
 
     def rle(self, instance: Instance) -> Rle:
-        """The instance's mask, encoded and checked.
+        """Return the instance's mask, encoded and checked.
 
         Raises:
             DataError: the annotation has no mask, or its mask is not one of this frame size.
@@ -235,7 +237,9 @@ class VideoGraph:
         return rle
 
     def rles(self, instances: Sequence[Instance]) -> list[Rle | DataError]:
-        """The result or error of `rle` for each instance; many masks at once are checked far faster than one by one."""
+        """Return the result or error of `rle` for each instance; checking many masks at once is far faster than one by
+        one.
+        """
         raws = [self._annotation(instance.row).segmentation for instance in instances]
         raw_masks = [raw for raw in raws if isinstance(raw, msgspec.Raw)]
         parsed = iter(parse_segmentations(raw_masks, self.video.height, self.video.width))
@@ -251,16 +255,19 @@ class VideoGraph:
         return rles
 
     def mask(self, instance: Instance) -> NDArray[np.bool_]:
-        """The instance's mask, (height, width) booleans. Raises DataError as `rle` does."""
+        """Return the instance's mask, (height, width) booleans. Raises DataError as `rle` does."""
         return decode_mask(self.rle(instance))
 
     def attributes(self, span: Span = None) -> list[Attribute]:
-        """Attribute ranges with a frame in the span, in the file's order, whether or not the object is seen there."""
+        """Return the attribute ranges with a frame in the span, in the file's order, even if the object is not seen
+        there.
+        """
         table = self.attributes_table
         return [Attribute(self.objects[table.source[i]], *table.entry(i)) for i in table.positions_in(span).tolist()]
 
     def relations(self, span: Span = None) -> list[Relation]:
-        """Relation ranges with at least one frame in the span on which both ends have a box, in the file's order.
+        """Return the relation ranges with at least one frame in the span on which both ends have a box, in the file's
+        order.
 
         At one frame a record counts once, even if two of its ranges overlap there.
         """
@@ -273,11 +280,13 @@ class VideoGraph:
         ]
 
     def relation_frames(self, position: int, span: Span = None) -> NDArray[np.int32]:
-        """Frames of the span on which the relation range at `position` holds and both its ends have a box."""
+        """Return the frames of the span on which the relation range at `position` holds and both its ends have a
+        box.
+        """
         return self.frames_with_boxes(self.relations_table, position, span)
 
     def frames_with_boxes(self, table: Ranges, position: int, span: Span = None) -> NDArray[np.int32]:
-        """Frames of the span on which the range at `position` holds and the object, or both objects, have a box."""
+        """Return the frames of the span on which the range at `position` holds and its object or objects have a box."""
         start, stop = bounds(span) if span is not None else (0, self.frame_count)
         low, high = max(start, int(table.start[position])), min(stop, int(table.end[position]))
         source, target = int(table.source[position]), int(table.target[position])
@@ -291,7 +300,7 @@ class VideoGraph:
         return frames[slice(*np.searchsorted(frames, [low, high]))]
 
     def relation_labels(self) -> tuple[tuple[str, str], ...]:
-        """The (type, value) pairs of relations that hold on some frame, in the order of the file."""
+        """Return the (type, value) pairs of relations that hold on some frame, in the order of the file."""
         table, codes = self.relations_table, list[int]()
         for position, label in enumerate(table.label.tolist()):
             if label not in codes and len(self.relation_frames(position)):
@@ -299,7 +308,7 @@ class VideoGraph:
         return tuple(table.labels[label] for label in codes)
 
     def hand_contacts(self, span: Span = None) -> list[Contact]:
-        """Relations of type human_actions from an object of category left hand or right hand."""
+        """Return relations of type human_actions from an object of category left hand or right hand."""
         return [
             Contact(HANDS[item.source.category.lower()], item.source, item.target, item.value, item.row)
             for item in self.relations(span)
@@ -307,12 +316,13 @@ class VideoGraph:
         ]
 
     def activities(self, span: Span = None, *, inclusive: bool = False) -> list[Segment]:
-        """Activity segments with a frame in the span. `inclusive` counts frame `end` too, as some of
-        the release's rules do."""
+        """Return activity segments with a frame in the span. `inclusive` counts frame `end` too, as some rules of the
+        release do.
+        """
         return _overlapping(self._activities, span, inclusive)
 
     def steps(self, span: Span = None, *, inclusive: bool = False) -> list[Segment]:
-        """Process steps with a frame in the span, as `activities` gives activities."""
+        """Return process steps with a frame in the span, as `activities` does for activities."""
         return _overlapping(self._steps, span, inclusive)
 
     def _instances(self) -> Instances:
@@ -327,7 +337,7 @@ class VideoGraph:
         )
 
     def _annotation(self, row: int) -> ReleaseAnnotation:
-        """The annotation of a row of the file."""
+        """Return the annotation of a row of the file."""
         rows = self.records.rows.get("annotations")
         return self.records.release.annotations[row if rows is None else bisect_left(rows, row)]
 

@@ -1,6 +1,6 @@
-"""Tests of tasks, inside of this package and outside: `check_task` holds one to the laws that all keep.
+"""Tests of tasks, for this package and for plug-ins: `check_task` checks the laws that all tasks must satisfy.
 
-`check_version` tells a change of prompts, parser, scores or derivation that nobody gave a new `version`.
+`check_version` finds changes of prompts, parser, scores or derivation without a new `version`.
 """
 
 from barista_bench.testing.hostile_answers import HOSTILE_ANSWERS

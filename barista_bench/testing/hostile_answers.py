@@ -1,4 +1,4 @@
-"""Answers that no parser may fall over: of no task in particular, and made of what a task's own answer looks like."""
+"""Answers on which no parser may fail: general ones, and damaged forms of a task's own answer."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _KEYS = 12
 
 
 def damaged_forms(answer: str) -> Iterator[str]:
-    """Damaged forms of a good answer: cut short, repeated, wrapped; and, of one in JSON, with wrong values and keys."""
+    """Yield damaged forms of a good answer: truncated, repeated, wrapped; for JSON, also with wrong values and keys."""
     yield from (answer[: len(answer) * part // 8] for part in range(1, 8))
     yield from (answer[:-1], answer * 2, answer.upper(), answer[::-1])
     yield f"It is this:\n```json\n{answer}\n```\nI am sure."
@@ -56,7 +56,7 @@ def damaged_forms(answer: str) -> Iterator[str]:
 
 
 def _paths(content: object) -> Iterator[tuple[str | int, ...]]:
-    """The paths of all values; of a list, that of its first entry and those inside."""
+    """Yield the paths of all values; in a list, only of its first entry and the values inside it."""
     entries: Iterable[tuple[str | int, object]] = ()
     if isinstance(content, dict):
         entries = islice(content.items(), _KEYS)
@@ -68,7 +68,7 @@ def _paths(content: object) -> Iterator[tuple[str | int, ...]]:
 
 
 def _with_value(content: object, path: tuple[str | int, ...], values: list[object]) -> object:
-    """A copy with one value, or none, in the place of another."""
+    """Return a copy with one value replaced or removed."""
     content_copy = copy.deepcopy(content)
     parent = content_copy
     for key in path[:-1]:

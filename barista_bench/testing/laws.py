@@ -1,4 +1,4 @@
-"""The laws that every task keeps, each a function; `check_task` holds a task to all of them."""
+"""The laws that every task must satisfy, each a function; `check_task` checks all of them."""
 
 from __future__ import annotations
 
@@ -30,28 +30,28 @@ BOX_FORMATS = tuple(BoxFormat(order, scale) for order in BOX_ORDERS for scale in
 """All orders, each on the grid, in fractions and in pixels."""
 _MARGIN = 1e-9
 _SECONDS = 2.0
-"""CPU time in which any answer of the corpus is read: a hundred times what is needed."""
+"""CPU time limit for reading any answer of the corpus: a hundred times the usual time."""
 _ROUNDING = 0.05
-"""The loss that one sample's score may have where boxes are written in whole numbers; the task's figure has none."""
+"""The loss that one sample's score may have if boxes are written as integers; the task's score has no loss."""
 
 
 class LawError(BaristaError, AssertionError):
-    """A task breaks a law; names the law, the task, the example, what is wrong, and the remedy."""
+    """A task breaks a law; names the law, the task, the example, the error, and the remedy."""
 
 
 def check_task(task: type[Task], examples: Sequence[Example], *, options: Mapping[str, object] | None = None) -> None:
-    """Hold a task to the laws that all tasks keep, in every box format, under every choice of its rules.
+    """Check a task against all laws, in every box format and under every choice of its rules.
 
     Needs jsonschema for a task with an answer schema.
 
     Args:
-        task: one of a benchmark in `BENCHMARKS`.
-        examples: some of its own, a handful of several videos at best. A task that has an option which
-            changes examples needs some of each choice.
+        task: a task of a benchmark in `BENCHMARKS`.
+        examples: some of its own, a handful of several videos at best. A task that has an option which changes examples
+            needs some of each choice.
         options: the task's, where its defaults need what a test lacks, such as a model that compares names.
 
     Raises:
-        LawError: it breaks one.
+        LawError: the task breaks a law.
     """
     for rules in choices_of_rules(task):
         case = _Case(*with_options(task, examples, {**(options or {}), **rules}))
@@ -59,7 +59,7 @@ def check_task(task: type[Task], examples: Sequence[Example], *, options: Mappin
             case.look_at()
             try:
                 check(case)
-            except Exception as error:  # a task is anybody's code: whatever it raises breaks the law
+            except Exception as error:  # a task may be third-party code: any error that it raises breaks the law
                 cause = "" if isinstance(error, _BrokenLaw) else f"raised {type(error).__name__}: "
                 raise LawError(
                     f"{task.benchmark}/{task.name}{_in_words(rules)}{case.place}: broken is the law that "
@@ -68,7 +68,9 @@ def check_task(task: type[Task], examples: Sequence[Example], *, options: Mappin
 
 
 def choices_of_rules(task: type[Task]) -> list[dict[str, OptionValue]]:
-    """Every choice of the options that a run or a set is made by, such as the protocol; one without any for others."""
+    """Return every choice of the options that define a run or a set, such as the protocol; one empty choice without
+    any.
+    """
     rules = {name: option for name, option in task.options.items() if option.changes in ("examples", "run")}
     return [dict(zip(rules, values, strict=True)) for values in product(*(o.choices for o in rules.values()))]
 
@@ -76,7 +78,7 @@ def choices_of_rules(task: type[Task]) -> list[dict[str, OptionValue]]:
 def with_options(
     task_type: type[Task], examples: Sequence[Example], options: Mapping[str, object]
 ) -> tuple[Task, tuple[Example, ...]]:
-    """The task with these options, and those of the examples that were made by them."""
+    """Return the task with these options, and the examples that were made with them."""
     task = task_type(options=options)
     names = [name for name, option in task.options.items() if option.changes == "examples"]
     made_by_them = (
@@ -90,12 +92,14 @@ def _in_words(options: Mapping[str, OptionValue]) -> str:
 
 
 def chance_answer(task: Task, example: Example, seed: int, box_format: BoxFormat) -> str:
-    """The answer of the baseline `chance` by this seed."""
+    """Return the answer of the baseline `chance` with this seed."""
     return task.random_answer(example, random.Random(content_seed(example.example_id, seed)), box_format)  # noqa: S311
 
 
 def answers_of(task: Task, example: Example, *, hostile: bool) -> list[str]:
-    """Texts to read as its answer, each once: reference, chance and none; damaged references and hostile ones."""
+    """Return texts to read as its answer, each once: reference, chance and empty; damaged references and hostile
+    ones.
+    """
     texts = [chance_answer(task, example, seed, DEFAULT_BOX_FORMAT) for seed in range(3)] + ["", "I cannot tell."]
     if task.has_answer(example):
         reference = task.reference_answer(example, DEFAULT_BOX_FORMAT)
@@ -104,7 +108,7 @@ def answers_of(task: Task, example: Example, *, hostile: bool) -> list[str]:
 
 
 class _BrokenLaw(Exception):
-    """A broken law, in words."""
+    """The description of a broken law."""
 
 
 def _demand(holds: bool, complaint: str) -> None:
@@ -119,7 +123,7 @@ def _brief(value: object) -> str:
 
 @dataclass
 class _Case:
-    """A task under one choice of rules, and examples of it; `place` is where a law is looked at."""
+    """A task under one choice of rules, and examples of it; `place` is the place where a law is being checked."""
 
     task: Task
     examples: tuple[Example, ...]
@@ -131,20 +135,20 @@ class _Case:
 
     @cached_property
     def answerable(self) -> tuple[Example, ...]:
-        """The examples whose answer is known."""
+        """Return the examples whose answer is known."""
         answerable = tuple(filter(self.task.has_answer, self.examples))
         _demand(bool(answerable), f"no example{_in_words(self.task.example_options)} is given whose answer is known")
         return answerable
 
     @cached_property
     def formats(self) -> tuple[BoxFormat, ...]:
-        """The box formats: one is enough for a task that neither asks for boxes nor shows some."""
+        """Return the box formats to check: one is enough for a task without boxes."""
         task, example = self.task, self.answerable[0]
         texts = {(task.prompt(example, each), task.reference_answer(example, each)) for each in BOX_FORMATS}
         return BOX_FORMATS if len(texts) > 1 else (DEFAULT_BOX_FORMAT,)
 
     def answers(self) -> Iterator[tuple[Example, str]]:
-        """Every example with texts to read as its answer; the first is answered in every way."""
+        """Yield every example with texts to read as its answer; the first example gets all kinds of answers."""
         for example in self.examples:
             for text in answers_of(self.task, example, hostile=example is self.answerable[0]):
                 self.look_at(example, text)
@@ -152,7 +156,7 @@ class _Case:
 
     @cached_property
     def predictions(self) -> list[tuple[Example, Prediction | None]]:
-        """The distinct answers that can be read, and none, for every example."""
+        """Return the distinct readable answers, and None, for every example."""
         by_reading: dict[tuple[str, str], tuple[Example, Prediction | None]] = {}
         for example, text in self.answers():
             answer = self.task.parse(text, example.inputs, DEFAULT_BOX_FORMAT)
@@ -169,7 +173,7 @@ class _Case:
 
 
 def _is_storable(value: object) -> bool:
-    """Whether it is JSON without NaN and Infinity, and its text has a UTF-8 form: half a surrogate pair has none."""
+    """Whether it is JSON without NaN and Infinity, and its text has a UTF-8 form, unlike half a surrogate pair."""
     try:
         json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
     except (TypeError, ValueError):
@@ -178,7 +182,7 @@ def _is_storable(value: object) -> bool:
 
 
 _LAWS: dict[str, tuple[str, Callable[[_Case], None]]] = {}
-"""Law, remedy, and what holds a task to it, in the order of this file: what follows the first stands on it."""
+"""Law, remedy, and the check of the law, in the order of this file: later laws rely on the first."""
 
 
 def _law(law: str, remedy: str) -> Callable[[Callable[[_Case], None]], None]:
@@ -364,7 +368,7 @@ def _schema_takes_the_reference(case: _Case) -> None:
 def _questions_hide_the_reference(case: _Case) -> None:
     task = case.task
     for index, example in enumerate(case.examples):
-        # The reference of another question: what is asked must neither need it nor change with it.
+        # The reference of another question: the prompt must neither need it nor change with it.
         other = case.examples[index - 1]
         untrue = replace(example, target=other.target, evidence=other.evidence)
         elsewhere = replace(untrue, label=other.label, metadata=other.metadata)
@@ -377,13 +381,13 @@ def _questions_hide_the_reference(case: _Case) -> None:
             case.look_at(example, "what is asked")
             _demand(all(part(example) == part(elsewhere) for part in question), "changes with what is not `inputs`")
             for name, baseline in _baselines(case, example, box_format).items():
-                if name not in ("centre_answer", "copied_answer"):  # these may be of the true objects
+                if name not in ("centre_answer", "copied_answer"):  # these may belong to the true objects
                     case.look_at(example, name)
                     _demand(_answer_of(baseline, example) == _answer_of(baseline, untrue), "changes with the reference")
 
 
 def _baselines(case: _Case, example: Example, box_format: BoxFormat) -> dict[str, Callable[[Example], str]]:
-    """Answers to an example by models that see nothing; `prior_answer` knows those of other videos."""
+    """Return answers to an example by models that see nothing; `prior_answer` uses references of other videos."""
     task = case.task
     others = tuple(other for other in case.answerable if other.video_id != example.video_id)
     return {
@@ -396,7 +400,7 @@ def _baselines(case: _Case, example: Example, box_format: BoxFormat) -> dict[str
 
 
 def _answer_of(baseline: Callable[[Example], str], example: Example) -> str | None:
-    """The answer of a baseline; None for one that the task has not."""
+    """Return the answer of a baseline; None if the task lacks it."""
     with suppress(ConfigError):
         return baseline(example)
     return None

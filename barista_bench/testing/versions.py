@@ -1,4 +1,4 @@
-"""The check that a task still does what its `version` did: digests of what it asks, reads, scores and derives."""
+"""Check that a task still behaves as its `version` did: digests of prompts, parsed answers, scores and examples."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from barista_bench.testing.laws import BOX_FORMATS, LawError, answers_of, chance
 _MAX_FILE = 2**24
 """Bytes."""
 _SAMPLE = '{"a": [{"b": [1, 2]}]}'
-"""An answer whose damages stand for those of all answers: they are part of what a digest is made of."""
+"""An answer whose damaged forms represent those of all answers: they are part of a digest's input."""
 
 
 class VersionRecord(msgspec.Struct, forbid_unknown_fields=True):
     """The record of a version of a task.
 
     Args:
-        version: the task's.
+        version: the task's version.
         made_of: digest of the task's source, the box formats, and the answers that are read.
         examples, prompts, answers, scores: a digest of each.
     """
@@ -48,20 +48,20 @@ def check_version(
     options: Mapping[str, object] | None = None,
     record: bool = False,
 ) -> None:
-    """Hold a task to what the same version of it did when it was recorded, as far as these examples show it.
+    """Compare a task with the record of the same version, as far as these examples show differences.
 
     Args:
         task: one of a benchmark in `BENCHMARKS`.
-        examples: all that are derived from the source, the same at every call; as for `check_task`.
-        file: JSON, a record a task.
-        source: what the examples are derived from, e.g. the SHA-256 of its annotations: where that has changed, other
+        examples: all examples derived from the source, the same at every call; as for `check_task`.
+        file: JSON, one record per task.
+        source: identifies the data of the examples, e.g. the SHA-256 of its annotations: if it has changed, other
             examples are no change of the task.
         options: as for `check_task`.
-        record: write down what a new task or version does, or what is derived from another source.
+        record: write the record of a new task or version, or of another source.
 
     Raises:
-        LawError: prompts, answers read, scores or examples have changed and the version has not; or nothing is
-            recorded yet, and `record` is not set.
+        LawError: prompts, answers read, scores or examples have changed and the version has not; or nothing is recorded
+            yet, and `record` is not set.
     """
     records = _read_records(file)
     name, current = f"{task.benchmark}/{task.name}", _version_record(task, examples, source, options)
@@ -119,9 +119,9 @@ def _digest(parts: Iterable[str]) -> str:
 
 
 def _plain(value: object) -> object:
-    """A value with the digits of its numbers that are the same on every machine."""
+    """Return a value with those digits of its numbers that are the same on every machine."""
     if isinstance(value, float):
-        return float(f"{value:.6g}") + 0.0  # no -0.0
+        return float(f"{value:.6g}") + 0.0  # avoids -0.0
     if isinstance(value, Mapping):
         return {key: _plain(inner) for key, inner in value.items()}
     return [_plain(inner) for inner in value] if isinstance(value, list | tuple) else value
@@ -138,7 +138,7 @@ def _example(example: Example) -> str:
 
 
 def _prompts(task: Task, examples: Sequence[Example], options: Mapping[str, object]) -> Iterator[str]:
-    """The prompts in every box format, and by every value that an option lists."""
+    """Yield the prompts in every box format, and for every value that an option lists."""
     variants = [(task, box_format) for box_format in BOX_FORMATS]
     for name, option in task.options.items():
         values = option.choices or ((False, True) if isinstance(option.default, bool) else ())

@@ -177,5 +177,5 @@ def test_the_command_takes_the_settings_of_a_run(video: VideoFiles, monkeypatch:
     assert "questions answered, 0 claims unusable" in result.output
     refused = CliRunner().invoke(app, ["annotate", "describe", folder, "--model", "oracle"])
     assert refused.exit_code == 1
-    assert "cannot describe pictures" in refused.output
+    assert "cannot describe images" in refused.output
     assert msgspec.json.decode(video.file(DescribedFile).read_bytes())["verified"] is False

@@ -71,7 +71,7 @@ def test_one_process_of_several_gives_a_cluster_no_work(
 ) -> None:
     monkeypatch.setenv("RANK", "0")
     monkeypatch.setenv("WORLD_SIZE", "2")
-    with pytest.raises(ConfigError, match="one process gives a cluster its work"):
+    with pytest.raises(ConfigError, match="a cluster needs a single driver process"):
         run(dataset, tmp_path, model="chance", task="relations", cluster="auto")
 
 

@@ -207,7 +207,7 @@ def test_a_prompt_file_has_the_judge_asked_in_its_words(
     assert re.fullmatch("file:[0-9a-f]{8}", judged.rubric.wording)
     assert judge(folder, "any").folder != session_.folder, "our own words are another judge"
     path.write_text(json.dumps({"rubrics": {"cot": texts | {"user": "Grade {data}."}}}))
-    with pytest.raises(ConfigError, match=r"user: has no place \{fence\}\. Remedy: write it"):
+    with pytest.raises(ConfigError, match=r"user: has no place \{fence\}\. Remedy: add it"):
         judge(folder, "any", rubric=path)
     path.write_text(json.dumps({"rubrics": {"cot": {"version": 1}}}))
     with pytest.raises(ConfigError, match=r"rubrics\.cot: system: Field required"):

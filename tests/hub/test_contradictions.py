@@ -118,7 +118,7 @@ BESIDE: dict[str, Forgery] = {
     "an example more was asked": lines(INPUTS_FILE, lambda all: [*all, sealed(all[0], example_id="one more")]),
     "something else was asked": lines(INPUTS_FILE, lambda all: [sealed(line, fingerprint="ab" * 32) for line in all]),
     "it was asked unsealed": lines(INPUTS_FILE, lambda all: [all[0].replace(b"v0", b"v9"), *all[1:]]),
-    "nobody knows what was asked": lambda run: (run / INPUTS_FILE).unlink(),
+    "the questions are unknown": lambda run: (run / INPUTS_FILE).unlink(),
     "a sample's score": lines(SCORES_FILE, lambda all: [line.replace(b": 0.0", b": 1.0") for line in all]),
     "a sample's score left out": lines(SCORES_FILE, lambda all: all[1:]),
     "a sample's status": lines(SCORES_FILE, lambda all: [line.replace(b'"ok"', b'"refused"') for line in all]),

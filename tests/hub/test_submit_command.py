@@ -140,12 +140,12 @@ def test_a_refused_upload_ends_with_one_line_and_exit_code_1(
 @pytest.mark.parametrize(
     ("flags", "said"),
     [
-        (["--branch", "x"], "nothing is uploaded without --push"),
-        (["--to-main"], "nothing is uploaded without --push"),
-        (["--push", "--pull-request", "--to-main"], "more than one place to upload to"),
+        (["--branch", "x"], "upload options need --push"),
+        (["--to-main"], "upload options need --push"),
+        (["--push", "--pull-request", "--to-main"], "more than one upload target"),
         (["--push", "--branch", "main", "--token-env", "A_TOKEN"], "'main' is not to be written to"),
         (["--push", "--branch", "x", "--to-main", "--token-env", "A_TOKEN"], "both a branch and main"),
-        (["--push", "--model-folder", "."], "--push merges with what the Hub has"),
+        (["--push", "--model-folder", "."], "--push merges with the repository on the Hub"),
         (["--push", "--token-env", "NO_SUCH_TOKEN"], "no access token in the environment variable NO_SUCH_TOKEN"),
         (["--model-folder", "absent"], "absent"),
     ],

@@ -160,7 +160,7 @@ def test_ratings_name_runs_as_the_tables_do(two_namesakes: list[JudgedRun]) -> N
     for order in (two_namesakes, two_namesakes[::-1]):
         agreement = {row.judge: (row.rated, row.exact, row.shift) for row in human_agreement(order, [rating])}
         assert agreement == {"gemini-judge": (1, 1.0, 0.0), "gpt-judge": (1, 0.0, -3.0)}
-    with pytest.raises(ConfigError, match="no rating is about"):
+    with pytest.raises(ConfigError, match="no rating belongs to"):
         human_agreement(two_namesakes, [Rating(example, "accuracy", 4, model="student")])
 
 
@@ -308,7 +308,7 @@ def test_broken_ratings_are_refused_by_line(name: str, text: str, why: str, tmp_
 
 
 def test_ratings_of_nothing_that_was_judged_are_refused(two_judges: list[JudgedRun]) -> None:
-    with pytest.raises(ConfigError, match="no rating is about"):
+    with pytest.raises(ConfigError, match="no rating belongs to"):
         human_agreement(two_judges, [Rating("elsewhere", "accuracy", 5, model="gpt-bad")])
     with pytest.raises(ConfigError, match="name no model"):
         human_agreement(two_judges, [Rating("elsewhere", "accuracy", 5)])
@@ -351,7 +351,7 @@ def test_the_commands_explain_what_is_wrong(tmp_path: Path) -> None:
         (["judge", str(tmp_path), "--judge", "chance"], "cannot grade"),
         (["judge", str(tmp_path)], "judge is missing"),
         (["judges", str(tmp_path)], "no run here"),
-        (["judges", str(tmp_path), "--family", "x"], "names no vendor"),
+        (["judges", str(tmp_path), "--family", "x"], "has no vendor"),
         (["questions", *more, "--sampling", "nothing"], "not a setting"),
     ):
         done = runner.invoke(app, arguments)

@@ -185,8 +185,8 @@ def test_a_judge_that_gives_no_steps_is_refused(make_run: Callable, use: Callabl
     [
         *((name, {}, "cannot grade") for name in ("chance", "predictions:file.jsonl", "dual:tiny", "text_only:tiny")),
         ("lexical", {"cluster": "auto"}, "needs no cluster"),
-        ("lexical", {"steps": "generate"}, "reads no steps"),
-        ("any", {"model": "other"}, "named by judge"),
+        ("lexical", {"steps": "generate"}, "does not use steps"),
+        ("any", {"model": "other"}, "name the judge with judge"),
         ("any", {"draws": 0}, "draws"),
         ("any", {"rounds": 3}, "no setting 'rounds'"),
     ],

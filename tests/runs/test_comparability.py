@@ -85,7 +85,7 @@ def test_the_record_is_stored_with_the_figures_and_a_file_that_contradicts_it_is
         {name: value for name, value in stored.items() if name != "comparability"},
     ):
         (tmp_path / "results.json").write_text(json.dumps(spoilt))
-        with pytest.raises(DataError, match=r"comparability: is not that of the figures.*Remedy"):
+        with pytest.raises(DataError, match=r"comparability: does not match the scores.*Remedy"):
             read_results(tmp_path / "results.json")
 
 
@@ -95,7 +95,7 @@ def test_a_judges_file_that_contradicts_its_record_is_refused(tmp_path: Path) ->
     assert read_judged(tmp_path / "judged.json") == made
     stored = json.loads((tmp_path / "judged.json").read_text())
     (tmp_path / "judged.json").write_text(json.dumps({**stored, "judge": {**stored["judge"], "name": "a/better"}}))
-    with pytest.raises(DataError, match="comparability: is not that of the figures"):
+    with pytest.raises(DataError, match="comparability: does not match the scores"):
         read_judged(tmp_path / "judged.json")
 
 

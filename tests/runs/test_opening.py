@@ -87,7 +87,7 @@ def prompts(tmp_path: Path):
 
 def test_a_place_that_nothing_fills_is_refused(dataset: Path, prompts) -> None:
     user = get_task("barista", "relations").prompts.user
-    with pytest.raises(ConfigError, match=r"place \{colour\}, which nothing fills. Remedy: use only \{"):
+    with pytest.raises(ConfigError, match=r"place \{colour\}, which no value fills. Remedy: use only \{"):
         names(dataset, prompts=prompts(user + " In {colour}."))
     assert names(dataset, prompts=prompts(user + ' Like {"a": {}}.')) == ["barista/relations"]
 
@@ -111,10 +111,10 @@ def test_boxes_may_be_described_in_words_of_ones_own(tmp_path: Path, caplog: pyt
     assert _wording(config, grounding)
     assert not caplog.text
     path.write_text(json.dumps({"tasks": {"grounding": texts}}))
-    with pytest.raises(ConfigError, match=r"place \{names\}, which nothing fills"):
+    with pytest.raises(ConfigError, match=r"place \{names\}, which no value fills"):
         _wording(config, grounding)
     path.write_text(json.dumps({"tasks": {"activity": {**texts, "system": "{scale}", "user": "{choices}"}}}))
-    with pytest.raises(ConfigError, match=r"place \{scale\}, which nothing fills"):
+    with pytest.raises(ConfigError, match=r"place \{scale\}, which no value fills"):
         _wording(config, activity)
 
 
@@ -191,10 +191,10 @@ def test_a_video_under_another_id_is_no_other_video_unless_it_is_missing_which_i
     built = build(release, tmp_path / "data", configs=["relations"], sampling={"frame_step": 20}, cache=False).folder
     assert others_of_first(built) == {"other"}
     assert others_of_first(built / "frozen/relations.jsonl", root=release) == {"other"}
-    assert "by their ids alone" not in caplog.text
+    assert "only by their ids" not in caplog.text
     (release / "other/video.mp4").unlink()
     assert others_of_first(built / "frozen/relations.jsonl", root=release) == {"again", "other"}
-    assert "by their ids alone" in caplog.text
+    assert "only by their ids" in caplog.text
 
 
 def test_a_folder_of_datasets_is_told_how_to_name_one_or_take_all(vista: Path, dataset: Path, tmp_path: Path) -> None:

@@ -155,7 +155,7 @@ def test_a_run_of_the_first_questions_alone_is_no_whole_submission(
 def test_one_of_several_processes_scores_nothing(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RANK", "1")
     monkeypatch.setenv("WORLD_SIZE", "2")
-    with pytest.raises(ConfigError, match=r"have yet to ask.*Remedy"):
+    with pytest.raises(ConfigError, match=r"have finished.*Remedy"):
         evaluate(data, "oracle", out=tmp_path / "runs", benchmark="words", task="choose")
     assert not (tmp_path / "runs").exists()
 

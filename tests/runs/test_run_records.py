@@ -206,7 +206,7 @@ def test_a_damaged_file_is_written_anew_with_a_warning_that_names_file_and_line(
         claim(tmp_path, a="1", b="2")
     (warning,) = caplog.messages
     assert warning.startswith(f"{path}: line 2: ")
-    assert warning.endswith("It is written anew, from what is asked now")
+    assert warning.endswith("It is written again from the current inputs")
     assert read_inputs(tmp_path) == {"a": "1", "b": "2"}
 
 
@@ -217,7 +217,7 @@ def test_a_file_that_is_too_large_is_not_read_but_written_anew_with_a_warning(
     monkeypatch.setattr(inputs, "MAX_BYTES", 10)
     with caplog.at_level(logging.WARNING):
         claim(tmp_path, a="1")
-    assert "is larger than 10 bytes. It is written anew" in caplog.text
+    assert "is larger than 10 bytes. It is written again" in caplog.text
 
 
 def test_a_fingerprint_that_was_overwritten_is_damage_and_another_s_is_not_taken_for_it(
@@ -229,7 +229,7 @@ def test_a_fingerprint_that_was_overwritten_is_damage_and_another_s_is_not_taken
     with pytest.raises(DataError, match=r"line 2: is damaged .*Remedy: start the run again"):
         read_inputs(tmp_path)
     claim(tmp_path, a="1", b="2")
-    assert "written anew" in caplog.text
+    assert "written again" in caplog.text
     assert read_inputs(tmp_path) == {"a": "1", "b": "2"}
 
 

@@ -105,7 +105,7 @@ def test_a_run_that_was_stopped_and_went_on_equals_one_that_was_not(
 
 def test_a_model_that_does_not_say_its_tokens_is_stopped_at_once(dataset: Path, tmp_path: Path, prices: Path) -> None:
     with ServedStandIn(lambda _: Fault("reply", change=lambda reply: reply.update(usage=None))) as server:
-        with pytest.raises(BudgetError, match="does not say how many tokens"):
+        with pytest.raises(BudgetError, match="does not report the tokens"):
             asked(dataset, tmp_path / "run", server, prices=prices, max_cost=5.0, max_concurrency=1)
         assert 0 < len(server.calls) <= 3
     assert {record.status for record in read_folder(tmp_path / "run")} == {Status.OK}
@@ -116,7 +116,7 @@ def test_a_model_that_does_not_say_its_tokens_is_stopped_at_once(dataset: Path, 
 def test_a_bound_is_for_one_process(dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RANK", "0")
     monkeypatch.setenv("WORLD_SIZE", "2")
-    with pytest.raises(ConfigError, match=r"one process keeps to max_cost.*Remedy"):
+    with pytest.raises(ConfigError, match=r"max_cost and max_tokens_total need.*Remedy"):
         run(dataset, tmp_path / "run", model="chance", max_tokens_total=10)
 
 

@@ -132,7 +132,7 @@ def test_the_command_writes_a_new_file_and_no_statistics(small_release: Path, tm
     assert not (tmp_path / "statistics").exists()
     again = CliRunner().invoke(cli.app, flags)
     assert again.exit_code != 0
-    assert "is there already" in again.output
+    assert "exists already" in again.output
 
 
 def test_places_of_a_word_are_the_first_on_frames_apart() -> None:

@@ -126,7 +126,7 @@ BAD_RECORDS: list[tuple[str, Breakage, str, str]] = [
         "relations[0].image_ranges[1]",
         "has no frame",
     ),
-    ("section of the wrong type", lambda c: c.update(relations={}), "relations", "the whole section is left out"),
+    ("section of the wrong type", lambda c: c.update(relations={}), "relations", "the section is left out"),
 ]
 
 

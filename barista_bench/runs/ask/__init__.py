@@ -1,1 +1,1 @@
-"""Asking: settings, examples and frames in, one logged record a sample out."""
+"""Asking: from settings, examples and frames to one logged record per sample."""

@@ -1,4 +1,4 @@
-"""The answers of any model to any requests, within what may be spent, and what a record of the log says of each."""
+"""Collect a model's answers within the spending limits, and turn each into fields of a log record."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from barista_bench.runs.log.sample_log import SampleRecord, read_records
 
 
 class Tokens(NamedTuple):
-    """Tokens of some answers; what nobody says counts 0."""
+    """Tokens of some answers; counts that the model does not report are 0."""
 
     input: int = 0
     output: int = 0
@@ -45,7 +45,9 @@ def sum_tokens(parts: Iterable[Tokens]) -> Tokens:
 
 
 def logged_tokens(samples: Iterable[Path], steps: Iterable[Path]) -> Tokens:
-    """The tokens of the answers in these logs; a sample has the tokens of its steps, which are logged apart too."""
+    """Return the tokens of the answers in these logs; a sample includes the tokens of its steps, which have their own
+    log.
+    """
     by_sample: dict[tuple[str, int], tuple[list[Tokens], list[Tokens]]] = {}
     for place, paths in enumerate((samples, steps)):
         for record in chain.from_iterable(map(read_records, paths)):
@@ -54,7 +56,7 @@ def logged_tokens(samples: Iterable[Path], steps: Iterable[Path]) -> Tokens:
 
 
 def prices_of(settings: SpendingSettings, model: str) -> Prices:
-    """The prices of the model of that setting. Raises ConfigError where a file of prices lacks it."""
+    """Return the prices of the settings' model. Raises ConfigError if the price file lacks it."""
     kind, _, rest = model.partition(":")
     if rest and kind in (*ABLATIONS, "served"):
         return prices_of(settings, rest)
@@ -62,10 +64,10 @@ def prices_of(settings: SpendingSettings, model: str) -> Prices:
 
 
 class Spending:
-    """The spending on one model's answers, those of earlier starts included, against the bounds of the settings.
+    """The spending on one model's answers, including earlier starts, and its limits.
 
     Args:
-        spent: by earlier starts.
+        spent: tokens of earlier starts.
     """
 
     def __init__(
@@ -78,9 +80,9 @@ class Spending:
         self._per_estimated: float | None = None
 
     def fits(self, request: Request) -> bool:
-        """Whether the bounds hold even if all that is under way, and this request too, take the most they can.
+        """Whether the limits hold even if all pending requests and this one use their maximum.
 
-        Output is known to end at `max_new_tokens`; input is estimated, by how the answers so far were.
+        Output is limited by `max_new_tokens`; input is estimated from the answers so far.
         """
         if not self._is_bounded:
             return True
@@ -90,11 +92,11 @@ class Spending:
         return self._says_tokens and has_tokens and has_money
 
     def begin(self, request: Request) -> None:
-        """Take note of a request that is sent."""
+        """Record that a request is sent."""
         self._under_way[request.request_id] = self._maximum(request) if self._is_bounded else NOTHING
 
     def end(self, request: Request, answers: Sequence[Completion | Failure]) -> None:
-        """Take note of what a request that was sent has taken."""
+        """Record the spending of a completed request."""
         del self._under_way[request.request_id]
         completions = [answer for answer in answers if isinstance(answer, Completion)]
         tokens = sum_tokens(map(Tokens.of, completions))
@@ -106,10 +108,10 @@ class Spending:
             self._per_estimated = max(factor, self._per_estimated or 0.0)
 
     def refusal(self, request: Request) -> BudgetError:
-        """The error for a request that does not fit, and is not sent. Nothing may be under way."""
+        """Return the error for a request that does not fit and is not sent. No request may be pending."""
         if not self._says_tokens:
             return BudgetError(
-                "stopped: the model does not say how many tokens its answers take, so that no bound can be kept. "
+                "stopped: the model does not report the tokens of its answers, so no limit can be enforced. "
                 "Remedy: leave max_cost and max_tokens_total out"
             )
         spent, maximum, bounds = sum_tokens([self._spent_before, self._spent_here]), self._maximum(request), []
@@ -125,7 +127,7 @@ class Spending:
         )
 
     def outlook(self, samples_left: float) -> str:
-        """The spending, and an estimate of it with so many more samples like those of this start; empty if unknown."""
+        """Return the spending, and an estimate with so many more samples like those of this start; empty if unknown."""
         spent = sum_tokens([self._spent_before, self._spent_here])
         if not self._samples or not self._spent_here.total:
             return ""
@@ -149,17 +151,18 @@ _CUT = {
     "length": (Status.TRUNCATED, "the answer reached max_new_tokens"),
     "thinking": (Status.TRUNCATED_THINKING, "max_new_tokens was reached within the thoughts, before any answer"),
 }
-"""Finish reasons of what was cut off, each with its status and why."""
+"""Finish reasons of truncated answers, each with its status and explanation."""
 
 
 def answer_fields(completion: Completion | Failure) -> dict[str, Any]:
-    """The fields of a completion that a record takes as they are; of a failure there is no text."""
+    """Return the fields of a completion that a record stores unchanged; a failure has no text."""
     names = ("text", "reasoning", "finish_reason", *TOKEN_COUNTS, "batch_size", "note")
     return {"text": None} if isinstance(completion, Failure) else {name: getattr(completion, name) for name in names}
 
 
 def answer_status(completion: Completion | Failure) -> tuple[Status, str | None]:
-    """The status of a sample as far as the model says, and why where it is not ok: the text is read by scoring.
+    """Return the status of a sample as far as the model reports it, with a reason unless it is ok. Scoring reads the
+    text.
 
     A truncated answer stays truncated even if it can be read.
     """
@@ -171,9 +174,9 @@ def answer_status(completion: Completion | Failure) -> tuple[Status, str | None]
 
 
 def with_steps(steps: Sequence[SampleRecord], last: SampleRecord) -> SampleRecord:
-    """The record of a sample: of the last answer, with the answers before it, and tokens and seconds of all.
+    """Return the record of a sample: the last answer, the answers before it, and the tokens and seconds of all.
 
-    An answer that was cut on the way makes the sample a truncated one.
+    If any of the answers was truncated, so is the sample.
     """
     if not steps:
         return last
@@ -194,7 +197,7 @@ def with_steps(steps: Sequence[SampleRecord], last: SampleRecord) -> SampleRecor
 
 
 def total(counts: Iterable[int | None]) -> int | None:
-    """The sum of counts; None where one of them is not known.
+    """Return the sum of counts; None if one of them is unknown.
 
     >>> total([1, 2]), total([1, None])
     (3, None)
@@ -209,19 +212,18 @@ def answer_each(
     config: GenerationConfig,
     spending: Spending | None = None,
 ) -> Iterator[tuple[SubjectT, list[Completion | Failure], float]]:
-    """The subject of each request as it is answered, with one entry for each seed, and the seconds of each. What the
-    model does not answer comes last, as failures.
+    """Yield the subject of each request as it is answered, with one entry per seed, and the seconds of each.
 
-    Where the next request does not fit what may be spent, all that is under way is answered first: it mostly takes
-    less than it could.
+    Requests that the model does not answer come last, as failures. If the next request does not fit the limits, all
+    pending requests are answered first: they mostly use less than their maximum.
 
     Raises:
-        ModelError: the model answers what it was not asked.
-        BudgetError: the next request does not fit; all that was sent has been handed out.
+        ModelError: the model answers a request that was not sent.
+        BudgetError: the next request does not fit; all answers have been yielded.
     """
     in_flight: dict[str, tuple[SubjectT, Request]] = {}
     to_send = iter(requests)
-    deferred: list[tuple[SubjectT, Request]] = []  # what does not fit yet
+    deferred: list[tuple[SubjectT, Request]] = []  # the request that does not fit yet
 
     def requests_that_fit() -> Iterator[Request]:
         for subject, request in chain(deferred, to_send):
@@ -263,7 +265,7 @@ def answer_each(
 
 
 def _answers(model: Model, requests: Iterable[Request], config: GenerationConfig) -> Iterator[AnsweredRequest]:
-    """Answers as they come: from a stream, or batch by batch."""
+    """Yield answers as they arrive: from a stream, or batch by batch."""
     if isinstance(model, StreamingModel):
         yield from model.stream(requests, config)
         return
@@ -277,7 +279,7 @@ def _answers(model: Model, requests: Iterable[Request], config: GenerationConfig
 
 
 def _checked_completion(returned: object, example_id: str) -> Completion | Failure:
-    """The completions of a model, checked: a missing or malformed completion is a failure of that sample."""
+    """Return a model's completions, checked: a missing or malformed completion is a failure of that sample."""
     if isinstance(returned, Failure) or (isinstance(returned, Completion) and isinstance(returned.text, str)):
         return returned
     return Failure(f"{example_id}: the model returned {type(returned).__name__} for a completion")

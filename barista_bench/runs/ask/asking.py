@@ -1,4 +1,6 @@
-"""Asks a model what the logs do not answer yet: any number of tasks, one stream of requests, one record a sample."""
+"""Ask a model for all samples that the logs lack: any number of tasks, one stream of requests, one record per
+sample.
+"""
 
 from __future__ import annotations
 
@@ -31,15 +33,15 @@ from barista_bench.runs.log.sample_log import SampleLog, SampleRecord, logged_lo
 from barista_bench.runs.log_reader import StepLog, finished_samples
 
 AHEAD_BYTES = 1024 * 2**20
-"""Bytes of images that wait for the model at the most."""
+"""Maximum bytes of images that wait for the model."""
 
 
 @dataclass(slots=True)
 class TaskRun:
-    """One task of a start: its examples, what they ask, where its answers go, and what was done so far.
+    """One task of a start: its examples, their prompts, its log, and its counts so far.
 
-    `steps` takes the answers on the way of a task that asks in several steps; None for others. `only` are the ids of
-    the examples to ask; None for all.
+    `steps` is the log of intermediate answers, for tasks that ask in several steps; None for others. `only` are the ids
+    of the examples to ask; None for all.
     """
 
     task: Task
@@ -59,9 +61,9 @@ _NO_QUESTION = Prompt("", ())
 
 @dataclass(frozen=True, slots=True)
 class _Pending:
-    """An example, by its place in the set, with the runs that still want an answer. Holds no media.
+    """An example, by its place in the set, with the repetitions that still need an answer. Holds no media.
 
-    `prompt` asks the first question, or a later one after the answers of `steps`.
+    `prompt` asks the first question, or a later question after the answers in `steps`.
     """
 
     run: TaskRun
@@ -81,11 +83,11 @@ _Settled = tuple[_Pending, SampleRecord | TaskError]
 
 
 class Asker:
-    """Everything that one start needs to ask, in this process's part of the videos.
+    """Everything that one start needs to ask this process's share of the videos.
 
     Args:
-        decodes: whether requests hold images; not for a model that looks at the frames elsewhere.
-        spending: what it takes, against the bounds there are.
+        decodes: whether requests hold images; False for a model that reads the frames on another machine.
+        spending: the spending so far and its limits.
     """
 
     def __init__(
@@ -99,10 +101,10 @@ class Asker:
         self._next_questions: list[_Pending] = []
 
     def ask(self, task_runs: Sequence[TaskRun]) -> None:
-        """Ask for everything that the logs do not hold yet; each answer is appended as soon as it is there.
+        """Ask for everything that the logs lack; each answer is appended as soon as it arrives.
 
         Raises:
-            BudgetError: what is left does not fit what may be spent.
+            BudgetError: the remaining requests do not fit the spending limits.
         """
         pending, settled = self._all_pending(task_runs)
         samples = sum(len(entry.keys) for entry in pending)
@@ -112,7 +114,7 @@ class Asker:
         started = time.perf_counter()
         with self.store, tqdm(total=samples, desc="asking", unit="sample", disable=not is_shown) as bar:
             while pending:
-                # A request is known by its example, so that one of each example is asked at a time.
+                # The example identifies a request, so each example has at most one pending request.
                 first: dict[str, _Pending] = {}
                 later = [entry for entry in pending if first.setdefault(entry.example.example_id, entry) is not entry]
                 self._ask_round(list(first.values()), bar)
@@ -124,10 +126,10 @@ class Asker:
         def place(entry: _Pending) -> tuple[str, int, int]:
             return entry.example.video_id, min(f.frame_index for f in entry.example.frames), entry.index
 
-        # By video and frame over all tasks, so that each frame is decoded once for all that want it.
+        # By video and frame over all tasks, so that each frame is decoded once for all tasks.
         pending.sort(key=place)
         self.store.plan(frame for entry in pending if entry.prompt.image_count for frame in entry.example.frames)
-        # Closed whatever happens: a model's error must not leave threads at work behind it.
+        # Always closed, so that no thread keeps working after an error of the model.
         with closing(self._ready(pending)) as ready:
             requests = self._timed_waits(self._requests(ready))
             for entry, completions, seconds in answer_each(self.model, requests, self.config.generation, self.spending):
@@ -142,7 +144,7 @@ class Asker:
                 bar.update(done)
 
     def requests(self, task_runs: Sequence[TaskRun], *, decode: bool) -> Iterator[Request]:
-        """The requests that `ask` would make; examples whose media cannot be read are passed over.
+        """Yield the requests that `ask` would send; examples whose media cannot be read are skipped.
 
         Without `decode` each image is one pixel.
         """
@@ -172,9 +174,9 @@ class Asker:
         return pending, settled
 
     def _open_examples(self, run: TaskRun, videos: frozenset[str]) -> Iterator[_Pending]:
-        """The examples of this process that the log does not answer yet, each with its first question."""
+        """Yield the examples of this process that the log does not answer yet, each with its first question."""
         key_of = sample_keys(asdict(self.model.identity), asdict(self.config.generation))
-        # The rule of `run_records`, from its other side: what this run would ask, looked up in what is there.
+        # Find the log records that answer this run's requests, by the rule of `run_records`.
         finished = finished_samples(run.folder)
         for position, (example, asked_input) in enumerate(zip(run.examples.examples, run.inputs, strict=True)):
             if example.video_id not in videos or not (run.only is None or example.example_id in run.only):
@@ -192,7 +194,7 @@ class Asker:
                 yield _Pending(run, position, example, asked_input, open_keys, question)
 
     def _resume(self, entry: _Pending, log: StepLog, pending: list[_Pending], settled: list[_Settled]) -> None:
-        """The open steps of one example: each run goes on where it was."""
+        """Return to the open steps of one example: each repetition continues where it stopped."""
         unbegun: dict[int, str] = {}
         for run_index, key in entry.keys.items():
             steps = log.logged_steps(key, entry.asked_input.fingerprint, entry.example.example_id, run_index)
@@ -208,7 +210,7 @@ class Asker:
             pending.append(replace(entry, keys=unbegun))
 
     def _next_step(self, entry: _Pending, steps: tuple[SampleRecord, ...]) -> _Pending | _Settled:
-        """The question after these answers, which are logged; where there is none, the last of them is the answer."""
+        """Return the question after these logged answers; without one, the last of them is the answer."""
         task, example = entry.run.task, entry.example
         try:
             with guarded(task, "follow_up", example):
@@ -274,11 +276,11 @@ class Asker:
     def _times(self, entry: _Pending) -> FrameTimes | None:
         try:
             return entry.run.examples.frame_times(entry.index, entry.run.task)
-        except DataError:  # of media that cannot be read: decoding them reports it
+        except DataError:  # unreadable media: decoding reports the error
             return None
 
     def _timed_waits(self, requests: Iterator[tuple[_Pending, Request]]) -> Iterator[tuple[_Pending, Request]]:
-        """Counts the time in which the model stands still for the next request."""
+        """Count the time during which the model waits for the next request."""
         while True:
             with self.clock("wait"):
                 request = next(requests, None)
@@ -287,7 +289,9 @@ class Asker:
             yield request
 
     def _log_answer(self, entry: _Pending, completion: Completion | Failure, seconds: float) -> bool:
-        """Log one answer, before the task sees it. Returns whether the sample is done; else its next question waits."""
+        """Log one answer before the task sees it. Return whether the sample is complete; else its next question is
+        queued.
+        """
         ((run_index, key),) = entry.keys.items()
         record, log = _record(entry, run_index, key, completion, seconds), entry.run.steps
         if log is None or not record.is_finished or record.status is Status.REFUSED:
@@ -313,7 +317,7 @@ class Asker:
             self._log(entry, _record(entry, run_index, key, Failure.of(error), 0.0))
 
     def _log(self, entry: _Pending, last: SampleRecord) -> None:
-        """Log a sample, whose last answer is this; and then only, see whether the task can read it."""
+        """Log a sample with its last answer; only then check that the task can read it."""
         (key,) = (key for run_index, key in entry.keys.items() if run_index == last.run)
         record = with_steps(entry.steps, msgspec.structs.replace(last, key=key))
         session = entry.run.session
@@ -329,7 +333,7 @@ class Asker:
             session.first_fault = session.first_fault or str(error)
 
     def deal_out_seconds(self, task_runs: Sequence[TaskRun]) -> None:
-        """Share the clock's seconds among the tasks, by samples asked."""
+        """Distribute the clock's seconds over the tasks, in proportion to the samples asked."""
         counts = [run.session.asked + run.session.failed for run in task_runs]
         for run, count in zip(task_runs, counts, strict=True):
             fraction = count / sum(counts) if sum(counts) else 1 / len(task_runs)
@@ -339,14 +343,14 @@ class Asker:
 def pictures_for(
     model: Model, loaded: LoadedExample, task: Task, store: FrameStore, clock: StageClock | None = None
 ) -> Pictures:
-    """The pictures of an example as a model wants them: decoded, or as files. Raises DataError."""
+    """Return the images of an example as the model needs them: decoded, or as files. Raises DataError."""
     if sends_files(model):
         return loaded.pictures(task, store, clock or StageClock())
     return Pictures(loaded.images(task, store, clock))
 
 
 def decoded_size(pictures: Pictures | PictureError) -> int:
-    """Bytes that a request's pictures take in memory; none where they could not be decoded."""
+    """Return the bytes that a request's images take in memory; 0 if they could not be decoded."""
     if not isinstance(pictures, Pictures):
         return 0
     pairs = zip(pictures.images, pictures.files or (None,) * len(pictures.images), strict=True)
@@ -356,7 +360,7 @@ def decoded_size(pictures: Pictures | PictureError) -> int:
 def _record(
     entry: _Pending, run_index: int, key: str, completion: Completion | Failure, seconds: float
 ) -> SampleRecord:
-    """One answer by itself, whatever was asked before it."""
+    """Return the record of one answer, without the steps before it."""
     status, error = answer_status(completion)
     logprobs = completion.logprobs if isinstance(completion, Completion) else None
     return SampleRecord(

@@ -1,4 +1,4 @@
-"""Models by name: `AskingSettings.model` says what names there are, and what stands before them."""
+"""Load models by name; `AskingSettings.model` describes the names and their prefixes."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ class ModelKind:
     """The kind of model behind `--model NAME:REST`: an entry of the group `models` (`core/plugins.py`).
 
     Args:
-        load: from all settings, REST and what will be asked to the model; raises ModelError or ConfigError.
-        writes_text: whether it writes text of its own, and so can judge and describe.
+        load: makes the model from all settings, REST and the tasks; raises ModelError or ConfigError.
+        writes_text: whether the model writes free text, and so can judge and describe.
     """
 
     load: Callable[[ModelSettings, str, TaskExamples], Model]
@@ -52,14 +52,14 @@ class ModelKind:
 
 
 def load_model(config: ModelSettings, tasks: TaskExamples) -> Model:
-    """The model that `config.model` names.
+    """Load the model that `config.model` names.
 
     Args:
-        config: with all settings that a model may read.
-        tasks: what will be asked; the scripted models answer from it.
+        config: all settings that a model may read.
+        tasks: the tasks to ask; the scripted models answer from them.
 
     Raises:
-        ModelError, ConfigError: it cannot be loaded, or cannot do what is asked of it.
+        ModelError, ConfigError: the model cannot be loaded, or cannot do what the settings or tasks require.
     """
     name, model = config.model, _load(config, tasks)
     if config.reasoning is not None and "reasoning" not in model.identity.settings:
@@ -94,7 +94,7 @@ def _load(config: ModelSettings, tasks: TaskExamples) -> Model:
 
 
 def model_kind(name: str) -> ModelKind:
-    """The kind registered before a colon. Raises ConfigError for anything else."""
+    """Return the kind registered for a prefix. Raises ConfigError for other names."""
     kind = load_plugin("models", name)
     if not isinstance(kind, ModelKind):
         raise ConfigError(f"models: {name!r} is not a ModelKind. Remedy: correct its entry point")
@@ -102,14 +102,16 @@ def model_kind(name: str) -> ModelKind:
 
 
 def specialists() -> frozenset[str]:
-    """Kinds of models that write no text of their own: they rank texts, look up answers or find objects."""
+    """Return the kinds of models that write no free text: they rank texts, look up answers or detect objects."""
     return frozenset(name for name in plugin_entries("models") if not model_kind(name).writes_text)
 
 
 def refuse_mistyped(name: str) -> None:
-    """Refuse, before the Hub is asked, a mistyped name of a built-in model, a file of answers and a kind alone."""
+    """Refuse a mistyped built-in name, a file of answers and a prefix without a model, before the Hub is asked."""
     if Path(name).is_file() and not name.endswith(GGUF):
-        raise ConfigError(f"{name}: is a file, no checkpoint. Remedy: write predictions:{name} for a file of answers")
+        raise ConfigError(
+            f"{name}: is a file, not a checkpoint. Remedy: write predictions:{name} for a file of answers"
+        )
     if name.partition(":")[0] == HUMAN and not Path(name).exists():
         raise ConfigError(f"{name!r}: people cannot be run. Remedy: let them answer in `barista-bench studio`")
     if name.rstrip(":") in plugin_entries("models") and not Path(name).exists():
@@ -155,7 +157,7 @@ def _scripted_model(name: str, tasks: TaskExamples) -> ScriptedModel | None:
                     "Remedy: name a --split whose answers are known"
                 )
     elif name != "chance":
-        for task, examples in tasks:  # a task without this baseline says so before anything is asked
+        for task, examples in tasks:  # a task without this baseline raises an error before anything is asked
             if len(examples):
                 with suppress(TaskError):  # it fails when it is asked, and costs no other
                     answer(task, examples.examples[0], 0)
@@ -163,10 +165,11 @@ def _scripted_model(name: str, tasks: TaskExamples) -> ScriptedModel | None:
 
 
 def check_fit(name: str, task: Task, examples: ExampleSet) -> None:
-    """Say before anything is asked whether a task can be asked of a model, as far as names tell.
+    """Check, before anything is asked and by names only, that the model can answer a task.
 
     Raises:
-        ConfigError: the task has no such baseline, cannot be answered by text, or gives a model that scores texts none.
+        ConfigError: the task lacks this baseline, cannot be answered by text, or has no texts for a model that scores
+            them.
     """
     prefix, _, rest = name.partition(":")
     if prefix in ABLATIONS and rest:
@@ -188,10 +191,10 @@ def check_fit(name: str, task: Task, examples: ExampleSet) -> None:
 
 
 def check_schemas(config: ModelSettings, task: Task, examples: ExampleSet) -> None:
-    """Say before anything is asked whether a checkpoint can be held to the schemas of a task's answers.
+    """Check, before anything is asked, that a checkpoint's answers can be constrained to the task's schemas.
 
     Raises:
-        ConfigError: llguidance cannot take one of them; names the part of it.
+        ConfigError: llguidance does not support one of them; names the part of the schema.
         ModelError: llguidance is missing.
     """
     if not config.structured_output or not is_checkpoint(config.model):
@@ -210,21 +213,21 @@ def check_schemas(config: ModelSettings, task: Task, examples: ExampleSet) -> No
 
 
 def is_checkpoint(name: str) -> bool:
-    """Whether weights that run here answer, by transformers or vLLM, to go by the name alone."""
+    """Whether the name is of weights that run on this machine, with transformers or vLLM."""
     bare = without_ablations(name)
     return bare not in SCRIPTED and bare.partition(":")[0] not in plugin_entries("models")
 
 
 def without_ablations(name: str) -> str:
-    """The name without `text_only:` and its kin before it."""
+    """Return the name without prefixes such as `text_only:`."""
     prefix, _, rest = name.partition(":")
     return without_ablations(rest) if prefix in ABLATIONS and rest else name
 
 
 class _OtherVideos:
-    """The examples of other videos than an example's own, one tuple a video: tasks remember what they make of it.
+    """The examples of other videos than an example's own, one tuple per video: tasks cache values for these tuples.
 
-    One video may lie under several ids: those with the bytes of the example's own are no others.
+    One video may have several ids: ids with the same content as the example's video are excluded.
     """
 
     def __init__(self, tasks: TaskExamples) -> None:
@@ -238,7 +241,9 @@ class _OtherVideos:
             try:
                 self._hashes[task_key] = self._examples[task_key].video_hashes()
             except DataError as error:
-                log.warning("prior tells videos apart by their ids alone, which two names of one would pass: %s", error)
+                log.warning(
+                    "prior distinguishes videos only by their ids, so it misses one video with two names: %s", error
+                )
                 self._hashes[task_key] = {}
         hashes = self._hashes[task_key]
         own_video = hashes.get(example.video_id, example.video_id)
@@ -263,7 +268,9 @@ def _load_predictions(config: ModelSettings, name: str, tasks: TaskExamples) -> 
 
 
 def asks_for_boxes(task: Task, examples: Iterable[Example]) -> bool:
-    """Whether answers hold boxes: the reference depends on how they are written, or the prompt, where it is hidden."""
+    """Whether answers hold boxes: the reference, or the prompt if the reference is hidden, depends on the box
+    format.
+    """
     formats = (BoxFormat("xyxy", None), BoxFormat("yxyx", 1000))
 
     def texts(example: Example) -> set[str]:
@@ -336,13 +343,13 @@ def _load_checkpoint(config: ModelSettings) -> Model:
     settings = dict(model.identity.settings)
     if videos := frozenset[str]().union(*(record.videos for record in training_records(config).values())):
         settings["training_videos"] = videos_digest(videos)
-    # The folder of the embedded model differs between machines; its content hash stands in the revision.
+    # The folder of the embedded model differs between machines; its revision is a content hash.
     model.identity = dataclasses.replace(model.identity, name=config.model, settings=settings)
     return model
 
 
 def training_records(config: ModelSettings) -> dict[str, TrainingVideos]:
-    """The videos that checkpoint and adapter were trained on, as far as they say so, by what errors call the two."""
+    """Return the recorded training videos of checkpoint and adapter, by the names that errors use for the two."""
     records = {f"model {config.model}": checkpoint_videos(checkpoint_of(without_ablations(config.model)))}
     if config.adapter:
         records[f"adapter {config.adapter}"] = adapter_videos(config.adapter, config.adapter_revision)
@@ -350,7 +357,7 @@ def training_records(config: ModelSettings) -> dict[str, TrainingVideos]:
 
 
 def _refuse_unsupported(config: ModelSettings) -> None:
-    """Raise ConfigError for a setting that transformers keeps to, and vLLM here would not."""
+    """Raise ConfigError for a setting that transformers supports and the vLLM engine here does not."""
     for name in TransformersSettings.model_fields.keys() - VllmSettings.model_fields.keys():
         if getattr(config, name) != TransformersSettings.model_fields[name].get_default(call_default_factory=True):
             remedy = "leave it out (engine_args holds what vLLM calls it), or leave engine out"

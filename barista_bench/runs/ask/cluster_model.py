@@ -1,8 +1,8 @@
-"""A model whose copies are on the nodes of a Ray cluster, behind the contract of a streaming model.
+"""Run copies of a model on the nodes of a Ray cluster, behind the interface of a streaming model.
 
-The driver sends requests without images, a chunk at a time; a node looks up each one's example in its own copy of the
-data and decodes the frames there. Answers come back one by one, so that they are logged as those of a model here are.
-What a lost node had in hand goes to the others.
+The driver sends requests without images, in chunks; a node finds each request's example in its own copy of the data and
+decodes the frames there. Answers arrive one by one and are logged like those of a local model. Pending requests of a
+lost node go to the other nodes.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ MAX_LOSSES = 3
 
 
 class LoadedCopy(NamedTuple):
-    """The model that a node has loaded. `chunk` is how many requests it wants at a time."""
+    """The model that a node has loaded. `chunk` is the number of requests that it takes at a time."""
 
     identity: ModelIdentity
     box_format: BoxFormat
@@ -57,7 +57,7 @@ class LoadedCopy(NamedTuple):
 
 
 class NodeAnswer(NamedTuple):
-    """The answer of a node: one completion for each of the request's seeds, and the seconds of all of them."""
+    """The answer of a node: one completion per seed of the request, and the seconds of all of them."""
 
     request_id: str
     completions: list[Completion | Failure]
@@ -65,12 +65,12 @@ class NodeAnswer(NamedTuple):
 
 
 class ModelCopy:
-    """A copy of the model on a node: a model, and the data that it is asked about.
+    """A copy of the model on a node: the model and its data.
 
     Args:
-        config: of the driver's command.
-        content_hashes: of the driver's example sets, one a task.
-        folder: the driver's working directory, which relative paths are meant from.
+        config: settings of the driver's command.
+        content_hashes: hashes of the driver's example sets, one per task.
+        folder: the driver's working directory, the base of relative paths.
     """
 
     def __init__(self, config: ModelSettings, content_hashes: Sequence[str], folder: str) -> None:
@@ -79,14 +79,14 @@ class ModelCopy:
         self._answering = threading.Lock()
 
     def load(self) -> LoadedCopy:
-        """Open the data and load the model. Raises what these raise, and DataError for other data than the driver's."""
+        """Open the data and load the model. Raises their errors, and DataError if the data differ from the driver's."""
         os.chdir(self._folder)
         tasks = self._tasks()
         for task, examples in tasks:
             for index, example in enumerate(examples.examples):
                 self._examples[example.example_id] = task, examples, index
         self._model = model = load_model(self._config, tasks)
-        # A streaming model sorts what it has at hand: in all chunks together it has that much.
+        # A streaming model sorts its pending requests: all chunks together are that many.
         chunk = model.window // CHUNKS if isinstance(model, StreamingModel) else CHUNKS * model.batch_size
         return LoadedCopy(model.identity, model.box_format, max(model.batch_size, chunk))
 
@@ -99,7 +99,7 @@ class ModelCopy:
         return [(task.task, task.examples) for task in opened]
 
     def answer(self, requests: Sequence[Request], config: GenerationConfig) -> Iterator[NodeAnswer]:
-        """Each request as it is answered. Its frames are decoded while another chunk is still answered."""
+        """Yield each request as it is answered. Its frames are decoded while another chunk is being answered."""
         failures: list[NodeAnswer] = []
 
         def readable(prepared: Iterable[tuple[Request, Pictures | PictureError]]) -> Iterator[tuple[str, Request]]:
@@ -113,7 +113,7 @@ class ModelCopy:
         run = self._config if isinstance(self._config, RunConfig) else None
         cache_bytes = run.frame_cache_mib * 2**20 if run else 0
         with FrameStore(max_bytes=cache_bytes) as store, closing(self._ready(requests, store, run)) as ready:
-            first = list(islice(ready, 1))  # begins the decoding
+            first = list(islice(ready, 1))  # starts decoding
             with self._answering:
                 for name, completions, seconds in answer_each(self._model, readable(chain(first, ready)), config):
                     yield NodeAnswer(name, completions, seconds * len(completions))
@@ -152,7 +152,7 @@ class ModelCopy:
 
 @dataclasses.dataclass(eq=False, slots=True)
 class _RemoteCopy:
-    """A node's copy as the driver knows it: a handle on the actor, and the chunks that it has in hand."""
+    """A node's copy as the driver sees it: a handle on the actor, and its pending chunks."""
 
     node: ClusterNode
     actor: Any
@@ -160,22 +160,22 @@ class _RemoteCopy:
 
 
 class ClusterModel:
-    """Copies of one model: one a GPU, or one a node where there is none or none is wanted.
+    """Copies of one model: one per GPU, or one per node if there is no GPU or the CPU is chosen.
 
-    A copy that is lost is neither waited for nor replaced. One that is ready later than the others joins them.
+    A lost copy is neither waited for nor replaced. A copy that is ready later joins the others.
 
     Args:
-        config: of the command.
-        address: of the cluster, see `RayCluster`.
-        tasks: what will be asked. Nodes open the same data at the same paths.
+        config: settings of the command.
+        address: address of the cluster, see `RayCluster`.
+        tasks: the tasks to ask. Nodes open the same data at the same paths.
 
     Raises:
-        ClusterError: the cluster cannot be used, or data or model on a node; names the node.
-        ConfigError: the cluster does not have the device, or the engine is not transformers.
+        ClusterError: the cluster, or data or model on a node, cannot be used; names the node.
+        ConfigError: the cluster lacks the device, or the engine is not transformers.
     """
 
     def __init__(self, config: ModelSettings, address: str, tasks: TaskExamples) -> None:
-        if config.engine != "transformers":  # whose versions on the nodes nothing would compare or record
+        if config.engine != "transformers":  # its versions on the nodes would be neither compared nor recorded
             raise ConfigError(f"a cluster does not run --engine {config.engine}. Remedy: leave engine or cluster out")
         cluster = RayCluster(address, needed_paths(config, tasks))
         import ray
@@ -197,22 +197,22 @@ class ClusterModel:
         self.batch_size = self.window
 
     def generate(self, requests: Sequence[Request], config: GenerationConfig) -> list[list[Completion | Failure]]:
-        """One list a request, in order, with one entry for each of its seeds; see `stream`."""
+        """Return one list per request, in order, with one entry per seed; see `stream`."""
         answers = {answered.request.request_id: answered.completions for answered in self.stream(requests, config)}
         return [answers[request.request_id] for request in requests]
 
     def stream(self, requests: Iterable[Request], config: GenerationConfig) -> Iterator[AnsweredRequest]:
-        """Answers as they come, each request's once.
+        """Yield answers as they arrive, each request's once.
 
         Raises:
             ClusterError: all copies were lost.
-            ModelError: a copy cannot do what is asked of it.
+            ModelError: a copy cannot do what it is asked.
         """
         import ray
         from ray.exceptions import RayError, RayTaskError
 
         source, returned_requests, losses = iter(requests), deque[Request](), Counter[str]()
-        # The chunks that copies have in hand: the requests that are not answered yet, by id.
+        # The pending chunks of copies: the unanswered requests, by id.
         calls: dict[Any, tuple[_RemoteCopy, dict[str, Request]]] = {}
         while True:
             for remote_copy in self._copies_with_room():
@@ -237,7 +237,7 @@ class ClusterModel:
                 remote_copy.chunks -= 1
             except RayTaskError as error:
                 raise error.cause from error
-            except RayError as error:  # also of an actor that is out of reach for a while: nobody waits for it
+            except RayError as error:  # also for an actor that is temporarily unreachable: it is not waited for
                 del calls[handle]
                 self._drop(remote_copy, error, len(unanswered))
                 losses.update(list(unanswered))
@@ -250,7 +250,9 @@ class ClusterModel:
                 yield AnsweredRequest(unanswered.pop(name), completions, seconds)
 
     def _returned_chunk(self, returned_requests: deque[Request], losses: Counter[str]) -> list[Request]:
-        """Requests that lost copies had in hand; one that may be to blame goes alone, and takes no other with it."""
+        """Return requests of lost copies for another try; a suspected cause is sent separately, to isolate its
+        effect.
+        """
         chunk: list[Request] = []
         while returned_requests and len(chunk) < self.window:
             is_suspect = losses[returned_requests[0].request_id] == MAX_LOSSES - 1
@@ -262,12 +264,12 @@ class ClusterModel:
         return chunk
 
     def _copies_with_room(self) -> Iterator[_RemoteCopy]:
-        """The copies that can take the next chunk, the one with the fewest in hand first."""
+        """Yield the copies that can take the next chunk, fewest pending requests first."""
         while self._copies and (idlest := min(self._copies, key=lambda one: one.chunks)).chunks < CHUNKS:
             yield idlest
 
     def _add_copy(self, reference: object) -> None:
-        """Add a copy that is loaded; raise ClusterError where it cannot be."""
+        """Add a loaded copy; raise ClusterError if that fails."""
         import ray
         from ray.exceptions import RayError, RayTaskError
 
@@ -293,7 +295,7 @@ class ClusterModel:
         message = "node %s: a copy of the model is lost, with %d requests in hand: %s"
         log.warning(message, remote_copy.node.name, in_hand, reason(error))
         self._copies = [other for other in self._copies if other is not remote_copy]
-        ray.kill(remote_copy.actor)  # or it would keep its GPU, if it comes back
+        ray.kill(remote_copy.actor)  # otherwise it would keep its GPU if it returns
 
     def _refuse_none_left(self) -> None:
         if not self._copies and not self._loading:
@@ -302,10 +304,10 @@ class ClusterModel:
 
 
 def placements(device: str, nodes: Sequence[ClusterNode]) -> list[tuple[ClusterNode, int, int]]:
-    """The places of a model's copies: for each its node, and the CPUs and GPUs that are its own.
+    """Return the places of a model's copies: the node of each, and the CPUs and GPUs reserved for it.
 
     Raises:
-        ConfigError: the nodes do not have the device, or it says which GPU, which is Ray's to choose.
+        ConfigError: the nodes lack the device, or it names a specific GPU, which Ray chooses.
     """
     if device.startswith("cuda:"):
         what = f"device is {device}, and Ray chooses among a cluster's GPUs"
@@ -322,7 +324,7 @@ def placements(device: str, nodes: Sequence[ClusterNode]) -> list[tuple[ClusterN
 
 
 def needed_paths(config: ModelSettings, tasks: TaskExamples) -> list[str]:
-    """Files and folders of this machine that a command names, and the videos of linked examples."""
+    """Return the files and folders of this machine that a command names, and the videos of linked examples."""
     paths = [str(value) for name in ("data", "root", "prompts", "adapter") if (value := getattr(config, name, None))]
     paths.append(config.model.rpartition(":")[2])
     videos: dict[str, str] = {}

@@ -1,4 +1,8 @@
-"""Every setting of a run, in one table; and how work is split over processes.
+"""Define every setting of a run in one table, and split work over processes.
+
+Keywords in Python, flags on the command line, keys in a run file and environment variables share names and meanings. A
+value is taken from the first of: keyword or flag, environment (`BARISTA_BENCH_MAX_NEW_TOKENS`), run file, default. Each
+process gets complete videos. All processes compute the same distribution, without communication.
 
 Keywords in Python, flags on the command line, keys in a run file, and environment variables are the same names with the
 same meaning. A value is taken from the first of: keyword or flag, environment (`BARISTA_BENCH_MAX_NEW_TOKENS`), run
@@ -43,7 +47,7 @@ MAX_FILE = 2**20
 """Bytes of a run file."""
 
 
-CLUSTER_HELP = "Address of a Ray cluster whose nodes do the work: auto, on one of its nodes, or HOST:PORT."
+CLUSTER_HELP = "Address of a Ray cluster that does the work: HOST:PORT, or auto if this machine is one of its nodes."
 
 
 def _as_pairs(value: object) -> object:
@@ -57,7 +61,7 @@ OptionPairs = Annotated[tuple[str, ...], BeforeValidator(_as_pairs)]
 
 
 class AskingSettings(SettingsTable):
-    """Settings of the model that is asked, and of how it generates; `GenerationConfig` holds their ranges."""
+    """Settings of the model and of its generation; `GenerationConfig` defines the valid ranges."""
 
     model: str = Field(
         description="oracle, chance, prior, centre_box, copy_first_mask, kitchen, tiny, a local checkpoint folder, "
@@ -65,12 +69,12 @@ class AskingSettings(SettingsTable):
         "before any of them."
     )
     temperature: float = Field(0.7, description="0 for greedy decoding.")
-    max_new_tokens: int = Field(4096, description="The most tokens an answer may take, reasoning included.")
-    top_p: float = Field(1.0, description="Nucleus sampling; 1 for none.")
-    top_k: int | None = Field(None, description="Sample from the k likeliest tokens only.")
-    repetition_penalty: float = Field(1.0, description="Above 1, tokens that were used become less likely.")
-    stop: Texts = Field((), description="Text that ends an answer; may be given several times.")
-    thinking_budget: int | None = Field(None, description="The most tokens of reasoning before the answer.")
+    max_new_tokens: int = Field(4096, description="Maximum number of tokens of an answer, including reasoning.")
+    top_p: float = Field(1.0, description="Nucleus sampling; 1 turns it off.")
+    top_k: int | None = Field(None, description="Sample only from the k most likely tokens.")
+    repetition_penalty: float = Field(1.0, description="Values above 1 make tokens that already occurred less likely.")
+    stop: Texts = Field((), description="Text that ends an answer; may be repeated.")
+    thinking_budget: int | None = Field(None, description="Maximum number of reasoning tokens before the answer.")
 
     @model_validator(mode="after")
     def _check_ranges(self) -> Self:
@@ -89,37 +93,38 @@ class AskingSettings(SettingsTable):
 
 
 class ModelSettings(ServedSettings, VllmSettings, TransformersSettings, AskingSettings):
-    """A model and how it is asked: what runs and judges have in common."""
+    """A model and how it is asked: the settings that runs and judges share."""
 
-    engine: Literal["transformers", "vllm"] = Field("transformers", description="What runs a local checkpoint.")
+    engine: Literal["transformers", "vllm"] = Field("transformers", description="Engine that runs a local checkpoint.")
 
-    threshold: float = Field(0.5, ge=0, le=1, description="Least confidence of a box; for sam3.")
-    mask_threshold: float = Field(0.5, ge=0, le=1, description="Of a mask's pixels; for sam3.")
+    threshold: float = Field(0.5, ge=0, le=1, description="Minimum confidence of a box (sam3 only).")
+    mask_threshold: float = Field(0.5, ge=0, le=1, description="Minimum confidence of a mask pixel (sam3 only).")
     progress: bool = Field(False, description="Show progress bars.")
 
 
 class SpendingSettings(SettingsTable):
-    """Bounds of what asking may cost."""
+    """Limits on the cost and the tokens of model calls."""
 
     prices: Path | None = Field(
         None,
-        description="File of what models cost, YAML or JSON: `NAME: {input: 2.5, output: 10, cached_input: 1.25}`, US "
-        "dollars a million tokens.",
+        description="Price file, YAML or JSON: `NAME: {input: 2.5, output: 10, cached_input: 1.25}`, in US dollars per "
+        "million tokens.",
     )
     max_cost: float | None = Field(
         None,
         gt=0,
-        description="US dollars that all starts together may cost, by prices. No request is sent that could cost more; "
-        "the same command with a higher bound goes on.",
+        description="Maximum cost of all starts together in US dollars; needs prices. A request "
+        "that could exceed it is not "
+        "sent; rerun the same command with a higher limit to continue.",
     )
     max_tokens_total: Count | None = Field(
-        None, description="Tokens, input and output, that all starts together may take; as max_cost."
+        None, description="Maximum number of input and output tokens of all starts together; works like max_cost."
     )
 
     @model_validator(mode="after")
     def _check_prices(self) -> Self:
         if self.max_cost is not None and self.prices is None:
-            raise ValueError("max_cost is set, and nothing says what tokens cost: add prices")
+            raise ValueError("max_cost is set, but there is no price file: add prices")
         return self
 
     @property
@@ -131,34 +136,35 @@ class RunConfig(SpendingSettings, ModelSettings):
     """Settings of a run. The descriptions are the help texts of the command line."""
 
     data: str = Field(
-        description="Dataset folder made by build, name in the datasets cache, Hub dataset id, or frozen JSONL file; "
+        description="Dataset folder written by build, name in the datasets cache, Hub dataset id, "
+        "or frozen JSONL file; "
         "with --benchmark all, a folder of dataset folders."
     )
-    out: Path = Field(description="Folder of the run folders, each called as its task. The same one: go on.")
+    out: Path = Field(description="Folder for the run folders, one per task. Name the same folder again to resume.")
     benchmark: str = Field(
         "barista",
-        description="Whose tasks they are, where a built folder does not say; all for every one that data holds.",
+        description="Benchmark of the tasks, if the dataset does not name it; all for every benchmark in data.",
     )
     option: OptionPairs = Field(
-        (), description="Of a task, name=value or task.name=value; may be given several times.", max_length=100
+        (), description="Task option, name=value or task.name=value; may be repeated.", max_length=100
     )
-    task: Names = Field(("all",), description="Tasks to run, with commas between, or all.", min_length=1)
+    task: Names = Field(("all",), description="Tasks to run, separated by commas, or all.", min_length=1)
     split: str = Field(
         "all",
-        description="all, train, test, ...: the published numbers use all; a trained model wants test.",
+        description="all, train, test, ...: published scores use all; use test for a model that you trained.",
         min_length=1,
         max_length=100,
     )
     runs: int = Field(3, ge=1, le=MAX_RUNS, description="Repetitions; the protocol asks for three.")
-    limit: Count | None = Field(None, description="Only the first so many examples of each task.")
-    root: Path | None = Field(None, description="Folder of the videos of a linked dataset or frozen file.")
+    limit: Count | None = Field(None, description="Ask only the first LIMIT examples of each task.")
+    root: Path | None = Field(None, description="Folder with the videos of a linked dataset or frozen file.")
     prompts: Path | None = Field(
         None,
-        description="Prompt file of one task or several, folder of <task>.yaml, or domain:FILE (ours in a domain "
-        "file's words), instead of our wording.",
+        description="Prompts that replace the packaged ones: a prompt file, a folder of <task>.yaml, or domain:FILE "
+        "(packaged prompts with the words of a domain file).",
     )
     protocol: Literal["release", "paper"] = Field(
-        "release", description="Whose rules: the released code's, or the paper's where they differ."
+        "release", description="Rules to follow where they differ: the released code or the paper."
     )
     aid: Names = Field(
         (),
@@ -167,10 +173,10 @@ class RunConfig(SpendingSettings, ModelSettings):
         max_length=5,
     )
 
-    name: Line = Field("", description="What tables, comparisons and reports call the model; changes no answer.")
+    name: Line = Field("", description="Name of the model in tables, comparisons and reports; does not change answers.")
     cluster: str | None = Field(None, description=CLUSTER_HELP)
-    workers: Count = Field(2, description="Threads that decode frames ahead.")
-    frame_cache_mib: Count = Field(512, description="Memory for frames that several tasks share, in MiB.")
+    workers: Count = Field(2, description="Threads that decode frames in advance.")
+    frame_cache_mib: Count = Field(512, description="Cache for frames that several tasks share, in MiB.")
 
     @property
     def options(self) -> dict[str, Any]:
@@ -181,7 +187,7 @@ class RunConfig(SpendingSettings, ModelSettings):
 QUESTION_SETTINGS = frozenset(
     {"data", "benchmark", "task", "split", "root", "prompts", "protocol", "option", "box_format", "image_format"}
 )
-"""Settings of `RunConfig` that say what is asked: those that are left where another harness asks."""
+"""Settings of `RunConfig` that define the questions: the ones that apply if another harness asks."""
 
 
 def resolve(
@@ -192,17 +198,18 @@ def resolve(
     environment: Mapping[str, str] | None = None,
     defaults: Mapping[str, Any] | None = None,
 ) -> SettingsT:
-    """The settings of a table, from keywords or flags, the environment, and a run file, in this order of precedence.
+    """Return the settings of a table from keywords or flags, the environment and a run file, in this order of
+    precedence.
 
     Args:
-        table: such as `RunConfig`.
-        explicit: those that the caller named; others are absent, not None.
-        file: YAML mapping of settings. Relative paths in it are relative to the working directory, as flags are.
+        table: a settings class such as `RunConfig`.
+        explicit: the settings that the caller named; the others are absent, not None.
+        file: YAML mapping of settings. Relative paths in it are relative to the working directory, as for flags.
         environment: None for `os.environ`.
-        defaults: of the caller, instead of those in the table.
+        defaults: defaults of the caller, which replace the table's.
 
     Raises:
-        ConfigError: a setting is unknown (names the nearest one) or its value cannot be used.
+        ConfigError: a setting is unknown (names the nearest match) or its value is invalid.
     """
     variables = _from_environment(os.environ if environment is None else environment, table)
     content: object = {}
@@ -210,14 +217,14 @@ def resolve(
         data = read_bounded(file, MAX_FILE, remedy="name a run file", error=ConfigError)
         content = load_yaml(data, str(file), remedy="write one `name: value` a line")
     if not isinstance(content, dict):
-        raise ConfigError(f"{file}: is not a mapping. Remedy: write one `name: value` a line")
+        raise ConfigError(f"{file}: is not a mapping. Remedy: write one `name: value` per line")
     for name in content:
         check_known(name, f"setting in {file}:", table)
     return checked(table, {**(defaults or {}), **content, **variables, **explicit})
 
 
 def _from_environment(environment: Mapping[str, str], table: type[SettingsTable]) -> dict[str, str]:
-    """Variables of this table; those of another one (runs, judges) are its own business."""
+    """Return the variables of this table; variables of another table (runs, judges) are ignored."""
     all_names = {name for any_table in _tables(ModelSettings) for name in any_table.model_fields}
     settings = {}
     for variable, value in environment.items():
@@ -243,15 +250,15 @@ class Shard:
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Shard:
-        """The shard by the variables of `accelerate launch` and `torchrun`, else `srun`; one process where they say
-        nothing.
+        """Return the shard given by the variables of `accelerate launch` and `torchrun`, else of `srun`, else one
+        process.
 
         Raises:
-            ConfigError: RANK and WORLD_SIZE (SLURM_PROCID and SLURM_NTASKS) are no such numbers.
+            ConfigError: RANK and WORLD_SIZE (SLURM_PROCID and SLURM_NTASKS) are not valid numbers.
         """
         variables = os.environ if environment is None else environment
         rank_name, world_name = "RANK", "WORLD_SIZE"
-        # A batch script has SLURM_PROCID 0 and all of its job's SLURM_NTASKS, and is not a step: it runs once.
+        # A batch script is not a step and runs once, although it has SLURM_PROCID 0 and its job's SLURM_NTASKS.
         if rank_name not in variables and world_name not in variables and "SLURM_STEP_ID" in variables:
             rank_name, world_name = "SLURM_PROCID", "SLURM_NTASKS"
         try:
@@ -259,7 +266,7 @@ class Shard:
             rank = int(variables.get(rank_name, "0" if world == 1 else ""))
         except ValueError as error:
             raise ConfigError(
-                f"{rank_name} or {world_name} is not a number, or one is missing ({error}). Remedy: set both, as "
+                f"{rank_name} or {world_name} is not a number, or is missing ({error}). Remedy: set both, as "
                 "accelerate, torchrun and srun do, or neither"
             ) from error
         if not 0 <= rank < world:
@@ -268,10 +275,10 @@ class Shard:
 
     @classmethod
     def refuse_several(cls) -> None:
-        """Raise ConfigError in a process of several: whoever scores at the end would not wait for the others."""
+        """Raise ConfigError if there are several processes: the one that scores would not wait for the others."""
         if not cls.from_environment().is_alone:
             raise ConfigError(
-                "each process would score what the others have yet to ask. "
+                "each process would score before the others have finished. "
                 "Remedy: start `run` under accelerate, and `evaluate` alone afterwards: nothing is asked again"
             )
 
@@ -281,7 +288,7 @@ class Shard:
 
     @property
     def sharing_hint(self) -> str:
-        """The end of the remedy where another process writes the log that this one would: why that may be."""
+        """Return the end of the remedy for a log that another process is writing: the likely cause."""
         if self.is_alone:
             return ", or give processes that share one run RANK and WORLD_SIZE, as torchrun does"
         return (
@@ -289,7 +296,7 @@ class Shard:
         )
 
     def device(self, wanted: str) -> str:
-        """The model's device: each of several processes takes the GPU that the launcher counted out for it."""
+        """Return the model's device; with several processes, the GPU that the launcher assigned to this one."""
         if wanted != "auto" or self.is_alone:
             return wanted
         import torch
@@ -297,18 +304,20 @@ class Shard:
         if not torch.cuda.is_available():
             return "cpu"
         local_rank = os.environ.get("LOCAL_RANK")
-        if local_rank is None:  # of srun, which may bind a GPU to each process and show it no other
+        if local_rank is None:  # srun may bind one GPU to each process and hide the others
             local_rank = os.environ.get("SLURM_LOCALID", "0") if torch.cuda.device_count() > 1 else "0"
         return f"cuda:{local_rank}"
 
     def file(self, folder: Path, name: str) -> Path:
-        """This process's own file in a run folder: of `samples` or `steps` (logs), or `sessions` (one line a start)."""
+        """Return this process's file in a run folder: `samples` or `steps` (logs), or `sessions` (one line per
+        start).
+        """
         return folder / (f"{name}.jsonl" if self.is_alone else f"{name}-{self.rank}.jsonl")
 
     def launch(self, *parts: str, environment: Mapping[str, str] | None = None) -> str:
-        """The name that all processes of one launch share: the launcher's own, and the tasks.
+        """Return the name that all processes of one launch share: the launcher's name and the tasks.
 
-        Processes that deal out other work, since they are more or fewer or run other tasks, are another launch.
+        Processes that split the work differently (another number of processes, other tasks) belong to another launch.
         """
         variables = os.environ if environment is None else environment
         names = ("TORCHELASTIC_RUN_ID", "MASTER_ADDR", "MASTER_PORT", "SLURM_JOB_ID", "SLURM_STEP_ID")
@@ -316,12 +325,12 @@ class Shard:
         return json.dumps([self.world, *launcher, *parts, "" if self.world > 1 else os.getpid()])
 
     def videos(self, video_ids: Iterable[str]) -> frozenset[str]:
-        """The videos of this process.
+        """Return the videos of this process.
 
         Args:
-            video_ids: one entry an example. Videos with most examples are dealt out first, each to the process with
-                the fewest examples so far. All examples count, answered or not, so that processes that start at
-                different moments, with more or less in the log, agree.
+            video_ids: one entry per example. Videos with the most examples are assigned first, each to the process with
+                the fewest examples so far. All examples count, answered or not, so that processes agree even if they
+                start at different times and find different logs.
         """
         counts = Counter(video_ids)
         loads = [0] * self.world

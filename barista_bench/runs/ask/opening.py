@@ -1,4 +1,4 @@
-"""The tasks of a run, of one benchmark or all that are here, each with wording, options and examples."""
+"""Open the tasks of a run, of one benchmark or all present, each with wording, options and examples."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 
 
 class TaskSpec(NamedTuple):
-    """A task to open, looked up once. `name` is the one it was called by: its own, or the one in frozen files."""
+    """A task to open. `name` is the name that the user gave: the task's own, or its name in frozen files."""
 
     benchmark: Benchmark
     name: str
@@ -37,14 +37,14 @@ class TaskSpec(NamedTuple):
 
 
 def open_tasks(config: RunConfig) -> list[OpenedTask]:
-    """The tasks of a run with their examples.
+    """Return the tasks of a run with their examples.
 
     With `benchmark=all`, `data` is a folder of built datasets, the run folders are `<out>/<benchmark>/<task>`, and
-    `split=all` is the first of each benchmark's leaderboards.
+    `split=all` selects the first split of each benchmark's leaderboards.
 
     Raises:
-        ConfigError, DataError: a task is unknown or cannot be asked of the model, its examples cannot be opened, or two
-            share an example id.
+        ConfigError, DataError: a task is unknown or does not suit the model, its examples cannot be opened, or two
+            tasks share an example id.
     """
     candidates, fitting_tasks, refusal = open_questions(config), [], None
     takes_all = ALL in (config.benchmark, *config.task)
@@ -52,7 +52,7 @@ def open_tasks(config: RunConfig) -> list[OpenedTask]:
         try:
             check_fit(config.model, candidate.task, candidate.examples)
             check_schemas(config, candidate.task, candidate.examples)
-        except ConfigError as error:  # of all tasks, not every one has every baseline, or texts to score
+        except ConfigError as error:  # with --task all, a task may lack this baseline, or texts to score
             if not takes_all:
                 raise
             log.warning("left out: %s", error)
@@ -65,7 +65,7 @@ def open_tasks(config: RunConfig) -> list[OpenedTask]:
 
 
 def open_questions(config: RunConfig) -> list[OpenedTask]:
-    """The same as `open_tasks`, whichever model is asked."""
+    """Do the same as `open_tasks`, for any model."""
     specs = list(_specs_of_all_benchmarks(config) if config.benchmark == ALL else _specs_of_one_benchmark(config))
     options_of_each = task_options([spec.kind for spec in specs], config.options)
     opened_tasks = []
@@ -82,16 +82,16 @@ def open_questions(config: RunConfig) -> list[OpenedTask]:
         for example in opened_task.examples.examples:
             if (first := task_by_example.setdefault(example.example_id, name)) != name:
                 raise ConfigError(
-                    f"example {example.example_id!r} stands in {first} and {name}. Remedy: run these tasks one by one"
+                    f"example {example.example_id!r} is in both {first} and {name}. Remedy: run these tasks one by one"
                 )
     return opened_tasks
 
 
 def _wording(config: RunConfig, spec: TaskSpec) -> PromptTexts | None:
-    """The wording in place of our own; None for ours.
+    """Return the wording that replaces the packaged one; None for the packaged one.
 
-    Prompts that lack a text are refused before anything is asked: a later question's would cost the answers before it.
-    A place that nothing fills would cost the whole run. One that is left out can be meant: a warning names it.
+    Prompts that lack a text are refused before anything is asked: a later question without text would waste earlier
+    answers, and an unknown place would waste the run. An omitted place can be intended: a warning names it.
     """
     if config.prompts is None:
         return None
@@ -107,7 +107,7 @@ def _wording(config: RunConfig, spec: TaskSpec) -> PromptTexts | None:
         packaged_places |= IMAGE_PLACES
     if unknown := sorted(places - packaged_places):
         raise ConfigError(
-            f"{subject} have a place {{{unknown[0]}}}, which nothing fills. "
+            f"{subject} have a place {{{unknown[0]}}}, which no value fills. "
             f"Remedy: use only {', '.join(f'{{{name}}}' for name in sorted(packaged_places)) or 'texts without places'}"
         )
     for name in sorted(packaged_places - places - IMAGE_PLACES):
@@ -118,16 +118,18 @@ def _wording(config: RunConfig, spec: TaskSpec) -> PromptTexts | None:
 
 
 def _placeholders(prompts: PromptTexts) -> set[str]:
-    """The `{name}` places of all texts but the one before an image, which `PromptTexts.prompt` fills itself."""
+    """Return the `{name}` places of all texts except the text before an image, which `PromptTexts.prompt` fills
+    itself.
+    """
     texts = [prompts.system, prompts.user, *(text for name, text in prompts.extra.items() if name != IMAGE_TEXT)]
     return {name for text in texts for name in _PLACEHOLDER.findall(text)}
 
 
 def benchmarks_in(folder: str | Path) -> dict[str, Path]:
-    """Benchmark name to its built dataset, of those that lie directly in a folder.
+    """Return benchmark name -> built dataset, for datasets directly in a folder.
 
     Raises:
-        DataError: there is none, or two are of one benchmark.
+        DataError: there are none, or two of one benchmark.
     """
     datasets: dict[str, Path] = {}
     for path in (Path(folder) / name for name in _dataset_names(str(folder))):
@@ -146,7 +148,7 @@ def benchmarks_in(folder: str | Path) -> dict[str, Path]:
 
 
 def _dataset_names(folder: str) -> list[str]:
-    """The built datasets that lie directly in a folder; hidden ones are what a killed build leaves."""
+    """Return the built datasets directly in a folder; skips hidden ones, left by an interrupted build."""
     return [path.parent.name for path in sorted(Path(folder).glob(f"[!.]*/{MANIFEST}"))]
 
 
@@ -156,7 +158,7 @@ def _specs_of_all_benchmarks(config: RunConfig) -> Iterator[TaskSpec]:
     if config.root is not None:
         raise ConfigError("root is the folder of one dataset's videos. Remedy: leave it out, or name one benchmark")
     for name, path in benchmarks_in(config.data).items():
-        # All of a benchmark that can be scored: some hide the answers of a split.
+        # All splits of a benchmark that can be scored: some hide the answers of a split.
         benchmark = BENCHMARKS[name]
         split = benchmark.leaderboards[0] if config.split == ALL else config.split
         for task in _present_tasks(benchmark, str(path)):
@@ -191,7 +193,7 @@ def _specs_of_one_benchmark(config: RunConfig) -> Iterator[TaskSpec]:
 
 
 def _present_tasks(benchmark: Benchmark, data: str) -> tuple[str, ...]:
-    """The tasks that a dataset has; only `all` where there is a task of that name, which holds the others."""
+    """Return the tasks of a dataset; only `all` if there is a task of that name, which contains the others."""
     known_names, present_names = benchmark.task_names, config_names(data)
     if ALL in known_names and ALL in present_names:
         return (ALL,)

@@ -1,4 +1,4 @@
-"""Work done ahead in threads: in order, and within bounds of items and bytes."""
+"""Prepare items ahead in threads, in order, within limits of items and bytes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")
 
 LONGEST_WALK = 16
-"""Items of one group that a worker takes one after another, before the next worker goes on."""
+"""Maximum number of consecutive items of one group for a worker, before the next worker continues."""
 _REMEMBERED_SIZES = 32
 """Results whose sizes tell how large the next ones may be."""
 
@@ -31,27 +31,28 @@ def decode_ahead(
     size_of: Callable[[ResultT], int],
     group_of: Callable[[ItemT], Hashable] | None = None,
 ) -> Generator[tuple[ItemT, ResultT], None, None]:
-    """Every item with its prepared result, in order, while further ones are prepared in `workers` threads.
+    """Yield every item with its prepared result, in order, while `workers` threads prepare further ones.
 
-    Items are taken from the source as there is room, by the thread that consumes. A result is begun only where those
-    that wait fit into `max_bytes` with it and all before it, each unfinished one counted as large as the largest of
-    the last results. So results that suddenly grow overshoot by those in the making, one a worker. The next one to be
-    consumed is always made, however large.
+    The consuming thread takes items from the source as there is room. A result is started only if the waiting results,
+    it and all before it fit into `max_bytes`; each unfinished result counts as large as the largest of the last
+    results. So if results suddenly grow, the limit is exceeded by at most the unfinished ones, one per worker. The next
+    result to be consumed is always made, regardless of its size.
 
-    Neighbours of the same group go to the same worker, up to `LONGEST_WALK` of them: one reader walks on through one
-    video, and the other workers are at its next part or in the next video.
+    Neighbours of the same group go to the same worker, up to `LONGEST_WALK` of them: one reader moves through one video
+    while the other workers read its next part or the next video.
 
-    What `prepare` or `size_of` raises is raised at its item, which is the last one then; what the source raises, when
-    it is asked ahead. Threads end with the iteration: close the iterator to stop early (`contextlib.closing`).
+    An error in `prepare` or `size_of` is raised at its item, which is then the last one; an error in the source is
+    raised when it is read ahead. Threads end with the iteration: close the iterator to stop early
+    (`contextlib.closing`).
 
     Args:
         items: the source.
-        prepare: called once an item, in a worker.
-        workers: threads.
-        max_items: results waiting or in the making at the most, beside the one that is consumed.
-        max_bytes: of results waiting.
+        prepare: called once per item, in a worker.
+        workers: number of threads.
+        max_items: maximum number of waiting or unfinished results, beside the one being consumed.
+        max_bytes: maximum bytes of waiting results.
         size_of: bytes of a result; called in a worker.
-        group_of: what an item belongs to, such as its video; None where items have nothing in common.
+        group_of: group of an item, such as its video; None if items have nothing in common.
 
     Raises:
         ConfigError: `workers`, `max_items` or `max_bytes` is below 1. Raised at once, not at the first item.
@@ -70,7 +71,7 @@ def _prepare_ahead(
     max_items: int,
     group_of: Callable[[ItemT], Hashable] | None,
 ) -> Generator[tuple[ItemT, ResultT], None, None]:
-    # A pool of one thread each, since a pool of several does not let one choose the thread.
+    # Pools of one thread each, since a larger pool does not let the caller choose the thread.
     pools = [ThreadPoolExecutor(1, thread_name_prefix=f"decode-ahead-{number}") for number in range(workers)]
     queue: deque[_QueuedItem[ItemT, ResultT]] = deque()
     walk: _Walk | None = None
@@ -80,7 +81,7 @@ def _prepare_ahead(
                 group = group_of(item) if group_of else None
                 longest = min(LONGEST_WALK, max_items // workers, budget.fitting // workers) if group_of else 1
                 if walk is None or walk.group != group or walk.length >= longest:
-                    # The worker with the fewest results still to make; of equals the one that comes first after.
+                    # The worker with the fewest unfinished results; among equals, the next in turn.
                     load = Counter(queued.worker for queued in queue if not queued.future.done())
                     after = walk.worker if walk else -1
                     walk = _Walk(group, min(range(workers), key=lambda at: (load[at], (at - after - 1) % workers)))
@@ -93,7 +94,7 @@ def _prepare_ahead(
             result = first.future.result()
             budget.leave()
             yield first.item, result
-            del first, result  # or they are held while the next one is made
+            del first, result  # otherwise they stay in memory while the next one is made
     finally:
         budget.stop()
         for pool in pools:
@@ -104,7 +105,7 @@ def _prepare_ahead(
 
 @dataclass(slots=True)
 class _Ticket:
-    """The place of one result in the budget, with its size once it is made."""
+    """The place of one result in the budget, and its size once it is made."""
 
     size: int | None = None
 
@@ -125,7 +126,7 @@ class _Walk:
 
 
 class _Budget(Generic[ResultT]):
-    """Lets results be begun in the order of their tickets, so that those that wait keep within their bytes."""
+    """Admits results in the order of their tickets, so that waiting results stay within their byte limit."""
 
     def __init__(self, max_bytes: int, size_of: Callable[[ResultT], int]) -> None:
         self._max_bytes, self._size_of = max_bytes, size_of
@@ -136,12 +137,12 @@ class _Budget(Generic[ResultT]):
 
     @property
     def fitting(self) -> int:
-        """The number of results that fit where each is as large as the largest of the last ones."""
+        """Return how many results fit if each is as large as the largest of the last ones."""
         with self._changed:
             return self._max_bytes // max((1, *self._sizes))
 
     def enter(self) -> _Ticket:
-        """The next item's ticket."""
+        """Return the next item's ticket."""
         ticket = _Ticket()
         with self._changed:
             self._tickets.append(ticket)
@@ -166,13 +167,13 @@ class _Budget(Generic[ResultT]):
                 self._changed.notify_all()
 
     def leave(self) -> None:
-        """Take out the first result's ticket, which was handed out."""
+        """Remove the ticket of the first result, which has been yielded."""
         with self._changed:
             self._tickets.popleft()
             self._changed.notify_all()
 
     def stop(self) -> None:
-        """Let those that wait for room go."""
+        """Release the threads that wait for room."""
         with self._changed:
             self._stopped = True
             self._changed.notify_all()
@@ -186,7 +187,7 @@ class _Budget(Generic[ResultT]):
         for other in self._tickets:
             if other.size is not None:
                 needed += other.size
-            elif is_before:  # room for all that comes first is kept, or the consumer would wait for it
+            elif is_before:  # reserve room for earlier results, or the consumer would wait forever
                 needed += largest
             is_before = is_before and other is not ticket
         return needed <= self._max_bytes

@@ -1,7 +1,7 @@
-"""Replies to text prompts, for judges and writers: asked for, logged by the rules of the sample log, and read.
+"""Request, log and read replies to text prompts, for judges and writers, by the rules of the sample log.
 
-A reply is one JSON object and nothing else. Nothing is repaired or searched for: whatever a lenient reader finds, an
-answer that the prompt quotes can plant.
+A reply is one JSON object and nothing else. Nothing is repaired or searched for: an answer that the prompt quotes could
+plant text for a lenient reader to find.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _FENCE = re.compile(r"```(?:json)?[^\S\n]*\n(.*)\n[^\S\n]*```", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Unusable:
-    """A reply that is not of the form asked for."""
+    """A reply that does not have the requested form."""
 
     why: str
 
@@ -46,7 +46,7 @@ class RepeatedPrompt:
     """One prompt, asked once for each of its keys.
 
     Args:
-        item: id of what is asked about; `example_id` in the log.
+        item: id of the subject; `example_id` in the log.
         keys: draw -> key in the log.
     """
 
@@ -60,7 +60,7 @@ class RepeatedPrompt:
         return digest(self.item, self.prompt.as_text())
 
     def request(self, draws: Iterable[int]) -> Request:
-        """The request for these draws. Seeds are made from content, so that order and batches change no draw."""
+        """Return the request for these draws. Seeds depend only on content, so order and batches change no draw."""
         seeds = tuple(content_seed("judge", self.item, draw) for draw in draws)
         return Request(self.item, self.prompt, (), seeds=seeds, schema=self.schema)
 
@@ -68,7 +68,7 @@ class RepeatedPrompt:
 def draw_keys(
     item: str, identity: Mapping[str, object], generation: Mapping[str, object], draws: Iterable[int]
 ) -> dict[int, str]:
-    """Draw -> key of its reply in the log, of which neither batch size nor device is part."""
+    """Return draw -> key of its reply in the log; batch size and device are not part of the key."""
     return {draw: digest("judge", item, dict(identity), dict(generation), draw) for draw in draws}
 
 
@@ -77,12 +77,12 @@ Content = TypeVar("Content")
 
 @dataclass(slots=True, kw_only=True)
 class PendingReply(Generic[Content]):
-    """Something that a model is to write, asked for again while its replies are refused.
+    """A text that a model is to write; it is requested again while its replies are refused.
 
     Args:
-        attempt: how often it was asked for.
-        complaint: why the last reply cannot be used; empty where it can.
-        content: what the model wrote, as soon as it can be used.
+        attempt: how often it was requested.
+        complaint: why the last reply cannot be used; empty if it can.
+        content: the model's text, as soon as it can be used.
     """
 
     attempt: int = 0
@@ -91,7 +91,7 @@ class PendingReply(Generic[Content]):
 
     @property
     def item(self) -> str:
-        """The id of what is written, in requests and in the log."""
+        """Return the id of the text, in requests and in the log."""
         raise NotImplementedError
 
 
@@ -110,18 +110,18 @@ def ask(
     spending: Spending | None = None,
     progress: bool = False,
 ) -> dict[str, SampleRecord]:
-    """Ask for everything that the log does not hold; each reply is appended as soon as it is there.
+    """Ask for everything that the log lacks; each reply is appended as soon as it arrives.
 
     Args:
-        counts: what this start did is added to them.
-        spending: what it takes, against the bounds there are.
+        counts: the counts of this start are added to them.
+        spending: the spending so far and its limits.
 
     Returns:
         The log's records that count, by key.
 
     Raises:
-        ModelError: the model answers what it was not asked.
-        BudgetError: what is left does not fit what may be spent.
+        ModelError: the model answers a request that was not sent.
+        BudgetError: the remaining requests do not fit the spending limits.
     """
     records = counting_records(log.path)
     open_questions: list[tuple[RepeatedPrompt, list[int]]] = []
@@ -160,15 +160,15 @@ def ask_in_rounds(
     wrong_with: Callable[[PendingReplyT, Content], str],
     progress: bool = False,
 ) -> None:
-    """Ask for each draft until what comes can be used, `tries` times at the most, each under another seed.
+    """Ask for each draft until its reply can be used, at most `tries` times, each with another seed.
 
-    A reply that failed is no attempt: it is asked for again at the next start.
+    A failed request is no attempt: it is repeated at the next start.
 
     Args:
-        drafts: get their contents or complaints.
-        identity: what else makes up the keys of replies in the log.
-        prompt: what is asked; says the draft's complaint, if there is one.
-        wrong_with: why a reply that can be read cannot be used; empty where it can.
+        drafts: receive their contents or complaints.
+        identity: further parts of the keys of replies in the log.
+        prompt: makes the prompt, including the draft's complaint, if there is one.
+        wrong_with: why a readable reply cannot be used; empty if it can.
     """
     for attempt in range(tries):
         open_drafts = [draft for draft in drafts if draft.content is None and draft.attempt == attempt]
@@ -196,7 +196,7 @@ def reply_record(
     to_log: TokensToLog,
     seconds: float = 0.0,
 ) -> SampleRecord:
-    """A reply as it is logged."""
+    """Return the log record of a reply."""
     status, error = reply_status(reply, read_reply)
     return SampleRecord(
         key=question.keys[draw],
@@ -213,7 +213,9 @@ def reply_record(
 
 
 def reply_status(reply: Completion | Failure, read_reply: ReadReply) -> tuple[Status, str | None]:
-    """The status of a reply, and the reason unless it is ok. A truncated reply that can be read all the same counts."""
+    """Return the status of a reply, and the reason unless it is ok. A truncated reply counts if it can still be
+    read.
+    """
     if isinstance(reply, Failure) or reply.finish_reason == "refusal":
         return answer_status(reply)
     content = read_reply(reply.text)
@@ -227,7 +229,7 @@ def reply_status(reply: Completion | Failure, read_reply: ReadReply) -> tuple[St
 
 
 def read_object(text: str) -> dict[str, object] | Unusable:
-    """The JSON object that is the whole text, perhaps within one code fence. No key may stand twice.
+    """Return the JSON object that is the complete text, optionally in one code fence. Keys must be unique.
 
     >>> read_object('{"a": 1}'), read_object('Sure: {"a": 1}').why
     ({'a': 1}, 'not JSON: Expecting value')
@@ -248,5 +250,5 @@ def read_object(text: str) -> dict[str, object] | Unusable:
 def _without_repeats(pairs: list[tuple[str, object]]) -> dict[str, object]:
     content = dict(pairs)
     if len(content) < len(pairs):
-        raise ValueError("a key stands twice")
+        raise ValueError("a key occurs twice")
     return content

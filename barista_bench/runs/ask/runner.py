@@ -1,4 +1,4 @@
-"""Starts a run: asks what the logs of its tasks do not answer yet, or estimates it (`run --dry-run`)."""
+"""Start a run: ask for all samples that the logs of its tasks lack, or estimate them (`run --dry-run`)."""
 
 from __future__ import annotations
 
@@ -43,21 +43,21 @@ log = logging.getLogger(__name__)
 
 
 def run(data: str | Path, out: str | Path, **settings: object) -> Session:
-    """Run a model over one task or several and append every answer to its `samples.jsonl`. Start it again to go on.
+    """Run a model on one or several tasks and append every answer to `samples.jsonl`. Call it again to resume.
 
     Args:
-        data: folder made by `build`, name in the `datasets` cache, Hub dataset id, or frozen JSONL file.
-        out: folder of the run folders, each called as its task: one combination of data, task, model and generation
-            settings. A run folder itself is gone on with there.
-        settings: fields of `RunConfig`, which has their meanings and defaults.
+        data: folder written by `build`, name in the `datasets` cache, Hub dataset id, or frozen JSONL file.
+        out: folder of the run folders, each named after its task and holding one combination of data, task, model and
+            generation settings. If `out` is itself a run folder, that run is resumed.
+        settings: fields of `RunConfig`, which defines their meanings and defaults.
 
     Returns:
-        What this start did, over all tasks.
+        The counts of this start, over all tasks.
 
     Raises:
         ConfigError: a setting cannot be used, the folder belongs to another run, or another process writes to it.
         DataError, ModelError: the data or the model cannot be used.
-        BudgetError: what is left does not fit `max_cost` or `max_tokens_total`; what was answered is logged.
+        BudgetError: the remaining requests do not fit `max_cost` or `max_tokens_total`; all answers so far are logged.
     """
     return run_config(checked(RunConfig, {"data": str(data), "out": Path(out), **settings}))
 
@@ -65,12 +65,12 @@ def run(data: str | Path, out: str | Path, **settings: object) -> Session:
 def run_config(
     config: RunConfig, opened_tasks: Sequence[OpenedTask] | None = None, model: Model | None = None
 ) -> Session:
-    """The same as `run`, from settings that are put together; tasks and model are given where they are open already."""
+    """Do the same as `run`, with resolved settings; pass tasks and model if they are open already."""
     started = time.perf_counter()
     shard = Shard.from_environment()
     prices = prices_of(config, config.model)
     if config.is_bounded and not shard.is_alone:
-        raise ConfigError("one process keeps to max_cost and max_tokens_total. Remedy: leave them out, or start one")
+        raise ConfigError("max_cost and max_tokens_total need a single process. Remedy: leave them out, or start one")
     opened_tasks = open_tasks(config) if opened_tasks is None else opened_tasks
     for opened_task in opened_tasks:
         check_place(opened_task.folder, RUN)
@@ -85,7 +85,7 @@ def run_config(
             inputs = asked_inputs(opened_task.task, opened_task.examples, model.box_format, timed=tells_times)
             how = (model.identity, model.box_format, config, shard, versions)
             task_runs.append(stack.enter_context(claimed_run(opened_task, inputs, sample_log, *how)))
-        # Nobody else asks what was spent: without a bound or a bar the logs are not read once more.
+        # Only limits and progress bars need the spending; otherwise the logs are not read again.
         folders = [opened_task.folder for opened_task in opened_tasks] if config.is_bounded or config.progress else []
         spent = logged_tokens(
             (file for folder in folders for file in log_files(folder)),
@@ -104,7 +104,7 @@ def run_config(
             for task_run in task_runs:
                 task_run.session.batch_check = getattr(model, "batch_check", None)
                 with shard.file(task_run.folder, "sessions").open("a", encoding="utf-8") as file:
-                    # On a line of its own even after one that was cut off.
+                    # On a new line, even after a truncated line.
                     line = json.dumps({**asdict(task_run.session), "ended": ended})
                     file.write(("" if file.tell() == 0 else "\n") + line)
     total = Session()
@@ -118,10 +118,10 @@ def open_model(config: RunConfig, shard: Shard, opened_tasks: Sequence[OpenedTas
     tasks: TaskExamples = [(opened.task, opened.examples) for opened in opened_tasks]
     if config.cluster is None:
         return load_model(config.model_copy(update={"device": shard.device(config.device)}), tasks)
-    from barista_bench.runs.ask.cluster_model import ClusterModel  # on demand: few have a cluster
+    from barista_bench.runs.ask.cluster_model import ClusterModel  # imported on demand: few users have a cluster
 
     if not shard.is_alone:
-        raise ConfigError("one process gives a cluster its work. Remedy: leave cluster out, or start one process")
+        raise ConfigError("a cluster needs a single driver process. Remedy: leave cluster out, or start one process")
     return ClusterModel(config, config.cluster, tasks)
 
 
@@ -159,7 +159,7 @@ def with_aids(model: Model, config: RunConfig, opened_tasks: Sequence[OpenedTask
 
 @contextmanager
 def locked_log(folder: Path, shard: Shard, launch: str) -> Iterator[SampleLog]:
-    """This process's log of a run folder, open. Raises ConfigError where another start is still at work there."""
+    """Open this process's log of a run folder. Raises ConfigError if another start is still working there."""
     with SampleLog(shard.file(folder, "samples"), launch, hint=shard.sharing_hint) as log:
         if busy := running_elsewhere(folder, launch):
             raise ConfigError(
@@ -179,11 +179,11 @@ def claimed_run(
     shard: Shard,
     versions: Mapping[str, str] | None = None,
 ) -> Iterator[TaskRun]:
-    """A run folder, whose log is open, that holds this run and no other.
+    """Yield a run folder with an open log that holds this run and no other.
 
     Args:
         inputs: `asked_inputs` of the task.
-        versions: of what runs the model in an environment of its own, by name.
+        versions: package versions, by name, of an engine that runs in its own environment.
 
     Raises:
         ConfigError: the folder belongs to another run.
@@ -220,15 +220,15 @@ def claimed_run(
 
 
 def trained_videos(config: ModelSettings, box_format: BoxFormat) -> frozenset[str]:
-    """SHA-256 of the videos that checkpoint and adapter were trained on, as far as they say so.
+    """Return the SHA-256 of the recorded training videos of checkpoint and adapter.
 
-    Raises ConfigError where one of them writes boxes otherwise.
+    Raises ConfigError if one of them was trained with another box format.
     """
     trainings = training_records(config)
     for name, training in trainings.items():
         if training.box_format not in (None, str(box_format)):
             raise ConfigError(
-                f"{name}: was trained to write boxes as {training.box_format}, and is asked for {box_format}. "
+                f"{name}: was trained to write boxes as {training.box_format}, but the run asks for {box_format}. "
                 f"Remedy: say --box-format {training.box_format}"
             )
     return frozenset[str]().union(*(training.videos for training in trainings.values()))
@@ -236,7 +236,7 @@ def trained_videos(config: ModelSettings, box_format: BoxFormat) -> frozenset[st
 
 @dataclass(frozen=True, slots=True)
 class RunEstimate:
-    """The rest to ask. Tokens and US dollars are estimates, and None where nothing says what they would be."""
+    """The remaining requests. Tokens and US dollars are estimates, and None if there is no basis for them."""
 
     tasks: dict[str, int]
     """Examples of each task."""
@@ -251,9 +251,9 @@ class RunEstimate:
 
 
 def estimate(config: RunConfig, opened_tasks: Sequence[OpenedTask] | None = None) -> RunEstimate:
-    """Count requests, images and, for a served model, tokens and cost of what the logs do not answer yet.
+    """Count requests, images and, for a served model, tokens and cost of the samples that the logs lack.
 
-    No checkpoint is loaded. Without one nobody knows what it has answered already, so that all of it is counted.
+    No checkpoint is loaded. Without a loaded checkpoint its earlier answers cannot be identified, so all samples count.
 
     Raises:
         ConfigError, DataError, ModelError: as `run`.
@@ -265,7 +265,7 @@ def estimate(config: RunConfig, opened_tasks: Sequence[OpenedTask] | None = None
     in_steps = tuple(name for name, opened in by_name.items() if asks_in_steps(opened.task))
     is_served = "served:" in config.model
     is_light = is_served or config.model.rpartition(":")[2] in SCRIPTED or "predictions:" in config.model
-    if not is_light:  # the same ablations of a model that needs no checkpoint: it is asked as much
+    if not is_light:  # the same ablations of a model without a checkpoint: it gets as many requests
         refuse_mistyped(without_ablations(config.model))
         ablations = [part for part in config.model.split(":")[:-1] if part in ABLATIONS]
         config = config.model_copy(update={"model": ":".join([*ablations, "chance"])})
@@ -305,7 +305,7 @@ def estimate(config: RunConfig, opened_tasks: Sequence[OpenedTask] | None = None
 
 
 def estimate_text(totals: RunEstimate) -> str:
-    """The estimate for people: one line a fact."""
+    """Return the estimate for people, one fact per line."""
     lines = [f"{name}: {count} examples" for name, count in totals.tasks.items()]
     lines.append(f"{totals.requests} requests for {totals.samples} samples with {totals.images} images")
     if totals.asks_in_steps:

@@ -1,4 +1,4 @@
-"""One start of a run: how many samples it asked for, and where its seconds went."""
+"""Count the samples that one start of a run asked for, and the seconds of each stage."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from barista_bench.runs.log.sample_log import SampleRecord
 class AskCounts:
     """Numbers of samples that one start asked for, found in the log, and failed to get.
 
-    Of those `asked`, `faulty` are answers at which the task's parser raised: logged, and not asked again.
+    Of those `asked`, `faulty` are answers at which the task's parser raised: they are logged and not asked again.
     """
 
     asked: int = 0
@@ -22,7 +22,6 @@ class AskCounts:
     first_fault: str = ""
 
     def count(self, record: SampleRecord) -> None:
-        """Count a new record."""
         if record.is_finished:
             self.asked += 1
         else:
@@ -32,12 +31,12 @@ class AskCounts:
 
 @dataclass(slots=True, kw_only=True)
 class Session(AskCounts):
-    """One start of a run: what it did, and where its seconds went.
+    """One start of a run: its counts, and the seconds of each stage.
 
-    `decode` and `prepare` (drawing, encoding) are summed over threads of their own; `wait` is the time that
-    generation stood still for them, `generate` the rest of the time that answers took. With several tasks in one
-    start, the seconds of all of it are dealt out by samples asked. `batch_check` is what a local model asked in batches
-    gave for two examples together and alone (`models/local/batch_check.py`).
+    `decode` and `prepare` (drawing, encoding) are summed over separate threads; `wait` is the time that generation
+    waited for them, `generate` the rest of the answering time. With several tasks in one start, all seconds are
+    distributed in proportion to the samples asked. `batch_check` compares answers of a local model to two examples, in
+    a batch and one by one (`models/local/batch_check.py`).
     """
 
     seconds: dict[str, float] = field(
@@ -46,7 +45,7 @@ class Session(AskCounts):
     batch_check: str | None = None
 
     def add(self, other: Session) -> None:
-        """Count another session to this one."""
+        """Add another session's counts to this one."""
         for name in ("asked", "already_done", "failed", "faulty"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.first_failure = self.first_failure or other.first_failure

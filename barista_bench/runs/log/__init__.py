@@ -1,1 +1,1 @@
-"""The sample log: its records, and what was asked. `runs/log_reader.py` says which records count."""
+"""The sample log: its records, and the questions of a run. `runs/log_reader.py` defines which records count."""

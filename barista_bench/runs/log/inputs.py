@@ -1,6 +1,6 @@
-"""The question of each example of a run, and the identity of each sample.
+"""Record the question of each example of a run, and the identity of each sample.
 
-Kept in the run folder (`inputs.jsonl`), it shows without the media which samples are the run's.
+The file `inputs.jsonl` of a run folder shows, without the media, which samples belong to the run.
 """
 
 from __future__ import annotations
@@ -29,15 +29,16 @@ from barista_bench.runs.log.sample_log import MAX_LINE, is_whole, seal
 
 UNREADABLE = "unreadable"
 MAX_STEPS = 16
-"""Questions of one sample that a file of answers is asked at the most."""
+"""Maximum number of questions of one sample to a file of answers."""
 
 
 @dataclass(frozen=True, slots=True)
 class AskedInput:
-    """The input of one example: `question`, and by digests `prompt`; `fingerprint` covers task version and media, too.
+    """The input of one example: `question`, and the digests `prompt` and `fingerprint`, which also covers task and
+    media.
 
-    `media` is `UNREADABLE` where they cannot be read; `question` says why, where the task cannot make one. Such an
-    example fails when it is asked, and costs no other.
+    `media` is `UNREADABLE` if they cannot be read; `question` holds the reason if the task cannot make one. Such an
+    example fails when it is asked, and affects no other. The task is covered by its version.
     """
 
     fingerprint: str
@@ -47,22 +48,22 @@ class AskedInput:
 
     @property
     def is_readable(self) -> bool:
-        """Whether `fingerprint` says what is asked."""
+        """Whether `fingerprint` identifies the input completely."""
         return self.media != UNREADABLE and isinstance(self.question, Prompt)
 
 
 def asked_inputs(
     task: Task, examples: ExampleSet, box_format: BoxFormat, *, timed: bool = False, linked: bool | None = None
 ) -> list[AskedInput]:
-    """What is asked about each example, one entry an example. Decodes nothing.
+    """Return the input of each example, one entry per example. Decodes nothing.
 
     Args:
-        timed: the model is told when frames were filmed, which is then part of what it is asked.
-        linked: whether media are identified as a linked set does; None as this set does.
+        timed: whether the model is told when frames were filmed, which is then part of the input.
+        linked: whether media are identified as in a linked set; None for the method of this set.
     """
     linked = examples.is_linked if linked is None else linked
     inputs = []
-    # What the first prompt does not say: pictures that options change, and questions that depend on answers.
+    # Not part of the first prompt: images that options change, and questions that depend on answers.
     shared_parts: list[object] = [options] if (options := prompt_options(task)) else []
     shared_parts += [task.prompts.sha256] if asks_in_steps(task) else []
     for index, example in enumerate(examples.examples):
@@ -89,7 +90,7 @@ def asked_inputs(
 
 
 def prompts_digest(inputs: Sequence[AskedInput]) -> str | None:
-    """The digest of all texts that are asked; None where one cannot be made."""
+    """Return the digest of all prompt texts; None if one cannot be made."""
     if any(isinstance(asked.question, TaskError) for asked in inputs):
         return None
     return digest(sorted(asked.prompt for asked in inputs))
@@ -101,16 +102,17 @@ def asks_in_steps(task: Task) -> bool:
 
 
 def prompt_options(task: Task) -> dict[str, OptionValue]:
-    """The options of a task that belong to the run: those that change what is asked."""
+    """Return the options of a task that belong to the run: those that change the question."""
     return {name: task.chosen[name] for name, option in task.options.items() if option.changes == "prompt"}
 
 
 def sample_keys(model: object, config: object) -> Callable[[str, str, int], str]:
-    """A function of (example id, fingerprint, run): the identity of a sample, for one model and its settings.
+    """Return a function of (example id, fingerprint, run): the identity of a sample, for one model and its settings.
 
     Batch size, device and process count are not part of it. The example's id is, since two examples may ask the same
-    of the same pixels, and each is sampled with its own seed. It is the `digest` of all five; model and settings are
-    encoded once, which makes it five times faster: a million take longer otherwise than reading their log.
+    about the same pixels, and each is sampled with its own seed. The key is the `digest` of all five values. Model and
+    settings are encoded only once, which is five times faster: otherwise a million keys take longer than reading their
+    log.
     """
     encode = json.JSONEncoder(sort_keys=True, ensure_ascii=True).encode
     settings = f"{encode(model)}, {encode(config)}"
@@ -123,13 +125,13 @@ def sample_keys(model: object, config: object) -> Callable[[str, str, int], str]
 
 
 def sample_seed(task: Task, example_id: str, run: int, step: int = 0) -> int:
-    """The seed of one sample: made from content, so that order, batches and processes do not change it."""
+    """Return the seed of one sample; it depends only on content, not on order, batches or processes."""
     step_parts = (step,) if step else ()
     return content_seed("sample", task.benchmark, task.name, example_id, run, *step_parts)
 
 
 def sample_seeds(task: Task, example_id: str, run: int) -> frozenset[int]:
-    """The seeds of one sample: of its first question, and of those that may follow."""
+    """Return the seeds of one sample: of its first question and of possible later ones."""
     steps = range(MAX_STEPS if asks_in_steps(task) else 1)
     return frozenset(sample_seed(task, example_id, run, step) for step in steps)
 
@@ -143,7 +145,7 @@ MAX_BYTES = 2**30
 
 
 class _Line(msgspec.Struct):
-    """A line of `inputs.jsonl`. `readable` says whether the media, part of the fingerprint, could be read."""
+    """A line of `inputs.jsonl`. `readable` states whether the media, part of the fingerprint, could be read."""
 
     example_id: str
     fingerprint: str
@@ -155,14 +157,14 @@ log = logging.getLogger(__name__)
 
 
 def read_inputs(folder: Path) -> dict[str, str]:
-    """Example id to the fingerprint of what it asks, of all examples of a run. Raises DataError as `_read_lines`."""
+    """Return example id -> fingerprint, for all examples of a run. Raises DataError as `_read_lines`."""
     return {example_id: line.fingerprint for example_id, line in _read_lines(folder / INPUTS_FILE).items()}
 
 
 def _read_lines(path: Path) -> dict[str, _Line]:
-    """The lines by example id. Raises DataError where the file is missing or damaged."""
+    """Return the lines by example id. Raises DataError if the file is missing or damaged."""
     if not path.is_file():
-        raise DataError(f"{path}: missing, so nobody knows what was asked. Remedy: start the run again")
+        raise DataError(f"{path}: missing, so the questions are unknown. Remedy: start the run again")
     if path.stat().st_size > MAX_BYTES:
         raise DataError(f"{path}: is larger than {MAX_BYTES} bytes. Remedy: run again with another --out")
     lines = read_json_lines(path, MAX_LINE, _decode_line, what="is damaged", remedy="start the run again")
@@ -171,29 +173,29 @@ def _read_lines(path: Path) -> dict[str, _Line]:
 
 def _decode_line(line: bytes) -> _Line:
     if not is_whole(line):
-        raise ValueError("its checksum is another")
+        raise ValueError("its checksum does not match")
     return _LINE.decode(line)
 
 
 def claim_inputs(folder: Path, examples: ExampleSet, inputs: Sequence[AskedInput]) -> list[AskedInput]:
-    """Write what is asked, or check that it is what was asked before. Media may have become readable since, or not.
+    """Write the inputs, or check that they equal the earlier ones. Media may have become readable or unreadable since.
 
-    A damaged file is written anew, with a warning: then nobody knows whether other images were asked before.
+    A damaged file is replaced, with a warning: whether other images were asked before is then unknown.
 
     Returns:
-        What the run asks, one entry an example: of media that cannot be read any more, what was asked before.
+        The inputs of the run, one entry per example; for media that can no longer be read, the earlier input.
 
     Raises:
-        ConfigError: an example asks something else now. Names it.
+        ConfigError: the input of an example has changed; names it.
     """
     path = folder / INPUTS_FILE
     before: dict[str, _Line] = {}
     if path.exists():
         try:
             before = _read_lines(path)
-        except DataError as error:  # what is asked is known here
+        except DataError as error:  # the input is known here
             problem = str(error).partition(" Remedy:")[0].rstrip(".")
-            log.warning("%s. It is written anew, from what is asked now", problem)
+            log.warning("%s. It is written again from the current inputs", problem)
     claimed, lines = [], []
     for example, asked_input in zip(examples.examples, inputs, strict=True):
         now = _Line(example.example_id, asked_input.fingerprint, asked_input.is_readable)
@@ -212,10 +214,10 @@ def claim_inputs(folder: Path, examples: ExampleSet, inputs: Sequence[AskedInput
 
 
 def merge_inputs(folders: Sequence[Path], out: Path) -> None:
-    """Write to the folder `out` what the same run asked on several machines, some of which lacked some media.
+    """Write to the folder `out` the inputs of one run from several machines, some of which lacked some media.
 
     Raises:
-        ConfigError: two machines asked different things of one example. Names it.
+        ConfigError: an example has different inputs on two machines; names it.
         DataError: a folder's file is missing or damaged.
     """
     merged = _read_lines(folders[0] / INPUTS_FILE)
@@ -238,5 +240,5 @@ def _write_lines(path: Path, lines: Iterable[_Line]) -> None:
 
 
 def plain_json(value: dict[str, Any]) -> dict[str, Any]:
-    """The value as JSON has it: tuples as lists."""
+    """Return the value as JSON represents it: tuples become lists."""
     return json.loads(json.dumps(value))

@@ -1,15 +1,15 @@
-"""The sample log: one JSON line appended and flushed for each finished sample. It is the cache and the resume.
+"""The sample log: one JSON line, appended and flushed, per finished sample. It serves as cache and for resuming.
 
     {"log":2,"key":...,"checksum":"89abcdef"}
 
-A line is a record between the log's version and a checksum (CRC-32) of the bytes before it as they stand, so that it is
-whole or damaged whatever its JSON says. It finds damage; it is not a signature. A run may be killed at any moment:
-a line that was cut off is dropped when the log is opened again, and no sample whose line is whole is asked again.
+A line holds a record between the log's version and a checksum (CRC-32) of all bytes before it, so that damage is found
+whatever the JSON contains. The checksum is not a signature. A run may be killed at any moment: a truncated line is
+dropped when the log is opened again, and no sample with a valid line is asked again.
 
-A run folder holds one log a writer: `samples.jsonl` of a single process, `samples-<rank>.jsonl` of each process of a
-launch. `log_reader` reads them together: of the records of one sample (`sample_digest`: of all that they say of what
-they answer, so that a record with a wrong word hides no other) a finished one beats a failed one; among finished ones
-the first counts, by file (`samples.jsonl`, then the ranks upwards) and line; among failed ones the last.
+A run folder holds one log per writer: `samples.jsonl` of a single process, `samples-<rank>.jsonl` of each process of a
+launch. `log_reader` reads them together. Records of one sample share a `sample_digest` of all fields that identify it,
+so that a record with a wrong field hides no other. Of these records a finished one beats a failed one. Among finished
+ones the first counts, by file (`samples.jsonl`, then the ranks upwards) and line; among failed ones the last.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ LOG_FILE = "samples.jsonl"
 MAX_LINE = 64 * 2**20
 """Bytes of one line that are read."""
 LOCK_WAIT = 1.0
-"""Seconds after which a lock counts as held: whoever only looks (`running_elsewhere`) lets go at once."""
+"""Seconds after which a lock counts as held: a process that only checks (`running_elsewhere`) releases it at once."""
 
 _LOG_NAME = re.compile(r"samples(?:-(0|[1-9][0-9]{0,5}))?\.jsonl")
 _NAMED_LINES = 5
@@ -65,22 +65,22 @@ class SampleRecord(msgspec.Struct, frozen=True, gc=False):
 
     Args:
         key: identity of the sample: fingerprint, model, generation settings and run.
-        fingerprint: identity of what was asked: task version, prompt text, media content.
+        fingerprint: identity of the question: task version, prompt text, media content.
         run: 0-based index of the repetition.
-        status: what the model did, known without reading the text: `ok` says that an answer came. Whether it can be
-            read is found when it is scored. Answers recorded elsewhere may stand here as `parse_error`, as found there.
-        text: the answer without reasoning; None where there is none.
+        status: the outcome, known without reading the text: `ok` means that an answer arrived. Scoring finds out
+            whether it can be read. Answers recorded elsewhere may have `parse_error`, as found there.
+        text: the answer without reasoning; None if there is none.
         error: why there is no answer, or why it was cut.
-        input_tokens, output_tokens, thinking_tokens, cached_tokens: as of `Completion`.
-        seconds: time of generation, shared evenly by the samples of a batch.
-        prompt: SHA-256 of the prompt's text; empty where an answer recorded elsewhere does not tell it.
-        media: digest of the media that were sent; empty of answers recorded elsewhere.
-        batch_size: samples that were generated together; None where that means nothing.
+        input_tokens, output_tokens, thinking_tokens, cached_tokens: as in `Completion`.
+        seconds: time of generation, divided evenly over the samples of a batch.
+        prompt: SHA-256 of the prompt's text; empty if an answer recorded elsewhere lacks it.
+        media: digest of the media that were sent; empty for answers recorded elsewhere.
+        batch_size: samples that were generated together; None if not applicable.
         rank: process of the launch that asked; None for a single process.
-        logprobs: of the answer's tokens, where they were asked for and given.
-        earlier: answers to the questions before the last one, of tasks that ask in several steps; tokens and seconds
-            are then those of all steps.
-        note: as of `Completion`.
+        logprobs: log-probabilities of the answer's tokens, if requested and returned.
+        earlier: answers to the questions before the last one, for tasks that ask in several steps; tokens and seconds
+            then cover all steps.
+        note: as in `Completion`.
     """
 
     key: str
@@ -117,7 +117,7 @@ _MAX_TOKENS = 2**53
 
 
 def logged_logprobs(tokens: Sequence[TokenLogprob] | None) -> tuple[LoggedToken, ...] | None:
-    """A completion's log-probabilities as they are logged."""
+    """Return a completion's log-probabilities in the log's form."""
     if tokens is None:
         return None
     return tuple(
@@ -131,41 +131,42 @@ def _finite(value: float) -> float | None:
 
 
 def seal(content: bytes) -> bytes:
-    """A line, its end included, that holds a JSON object with at least one field."""
+    """Return a log line, with its line end, for a JSON object with at least one field."""
     body = _HEAD + content[1:-1]
     return body + _MARK + b'%08x"}\n' % zlib.crc32(body)
 
 
 def is_whole(line: bytes) -> bool:
-    """Whether a line is one of this version, and as it was written."""
+    """Whether a line has this log version and is undamaged."""
     return line.startswith(_HEAD) and _version_of(line) == LOG_VERSION
 
 
 def last_start(line: bytes) -> int:
-    """The start of a line's last record, which is not its first where the end of the line before was damaged."""
-    return max(0, line.rfind(_HEAD))  # no text within a record has it: its quotes are escaped
+    """Return the start of a line's last record, which is not its first if the previous line's end was damaged."""
+    return max(0, line.rfind(_HEAD))  # cannot occur in a record's texts, since quotes are escaped there
 
 
 def _version_of(line: bytes) -> int | None:
-    """The version of the log that the line is of; None where the line is damaged."""
+    """Return the log version of a line; None if the line is damaged."""
     body, _, checksum = line.rpartition(_MARK)
     head = _ANY_HEAD.match(body)
     return int(head[1]) if head and checksum == b'%08x"}\n' % zlib.crc32(body) else None
 
 
 def encode_record(record: SampleRecord) -> bytes:
-    """A record as a line, its end included."""
+    """Return a record as a line, with its line end."""
     try:
         return seal(msgspec.json.encode(record))
     except UnicodeEncodeError:
-        # Lone surrogates can come out of a byte-level tokenizer and have no UTF-8 form: they become "?".
+        # A byte-level tokenizer can produce lone surrogates, which have no UTF-8 form: they become "?".
         return seal(json.dumps(msgspec.to_builtins(record), ensure_ascii=False).encode("utf-8", errors="replace"))
 
 
 def decode_record(line: bytes) -> SampleRecord | None:
-    """The record of one line; None where it is damaged, or none.
+    """Return the record of one line; None if it is damaged or not a record.
 
-    Absurd counts of tokens are None, and absurd seconds 0: a server may say anything, and its answer still counts.
+    Implausible token counts become None, and implausible seconds 0: a server may report anything, but its answer
+    counts.
     """
     record = _decode_json(line) if is_whole(line) else None
     if record is None:
@@ -187,18 +188,18 @@ def _decode_json(line: bytes) -> SampleRecord | None:
 
 
 def sample_digest(key: str, fingerprint: str, example_id: str, run: int) -> bytes:
-    """16 bytes that stand for a sample, in all that a record says of what it answers."""
+    """Return 16 bytes that identify a sample by all fields of a record that identify its question."""
     sample = f"{run} {len(key)} {len(fingerprint)} {key}{fingerprint}{example_id}"
     return hashlib.blake2b(sample.encode("utf-8", errors="surrogatepass"), digest_size=16).digest()
 
 
 def record_digest(record: SampleRecord) -> bytes:
-    """`sample_digest` of what a record says."""
+    """Return the `sample_digest` of a record."""
     return sample_digest(record.key, record.fingerprint, record.example_id, record.run)
 
 
 def log_files(folder: str | Path) -> list[Path]:
-    """The logs of a run folder: the single process's, then those of the ranks upwards."""
+    """Return the logs of a run folder: the single process's, then those of the ranks upwards."""
     paths = [path for path in Path(folder).glob("samples*.jsonl") if _LOG_NAME.fullmatch(path.name) and path.is_file()]
     return sorted(paths, key=_rank_of_file)
 
@@ -209,10 +210,10 @@ def _rank_of_file(path: Path) -> int:
 
 
 def read_records(path: Path) -> Iterator[SampleRecord]:
-    """All whole records of one log, oldest first. A damaged line costs its sample alone, and is named in a warning.
+    """Yield all valid records of one log, oldest first. A damaged line loses only its sample, and a warning names it.
 
     Raises:
-        DataError: the log is one of another version.
+        DataError: the log has another version.
     """
     if path.exists():
         with path.open("rb") as file:
@@ -226,7 +227,7 @@ def records_of(path: Path, file: BinaryIO) -> Iterator[tuple[int, SampleRecord]]
     for number, (offset, line) in enumerate(whole_lines(file), start=1):
         record = decode_record(line)
         if record is None:
-            # The end of a line may be what was damaged: the record after it is whole all the same.
+            # If only the end of a line was damaged, the record after it is still valid.
             start = last_start(line)
             record = decode_record(line[start:])
             if record is not None:
@@ -255,7 +256,7 @@ def _refuse_version_of(path: Path, first_line: bytes) -> None:
     version = _version_of(first_line)
     if version not in (None, LOG_VERSION):
         raise DataError(
-            f"{path}: is a log of version {version}, and this package reads version {LOG_VERSION}. Remedy: start anew "
+            f"{path}: is a log of version {version}, but this package reads version {LOG_VERSION}. Remedy: start anew "
             "with another --out, or use the package that wrote it"
         )
 
@@ -273,7 +274,7 @@ def whole_lines(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
             line = file.readline(MAX_LINE)
             offset += len(line)
         if not line:
-            return  # cut off at the end of the file
+            return  # truncated at the end of the file
         yield start, b""
 
 
@@ -325,19 +326,19 @@ class SampleLog:
 
     def __exit__(self, *error: object) -> None:
         try:
-            with name_full_disk(self.path):  # on a full disk, what could not be written is tried once more
+            with name_full_disk(self.path):  # on a full disk, the unwritten rest is tried once more
                 self._file.close()
         finally:
             self._lock.release()
 
     def append(self, record: SampleRecord) -> None:
-        """Write and flush one record; it survives the death of this process from here on."""
+        """Write and flush one record; from then on it survives the death of this process."""
         self._file.write(encode_record(record))
         self._file.flush()
 
 
 def log_lock(path: Path) -> FileLock:
-    """The lock of a log's writer. Lock files stay behind; an unlocked one means nothing."""
+    """Return the lock of a log's writer. Lock files remain after use; an unlocked file means nothing."""
     return FileLock(f"{path}.lock")
 
 
@@ -346,11 +347,11 @@ def _launch_file(path: Path) -> Path:
 
 
 def running_elsewhere(folder: str | Path, launch: str | None = None) -> list[str]:
-    """Names of the logs in a run folder that a live process of another launch writes to.
+    """Return the names of the logs in a run folder that a live process of another launch writes to.
 
     Args:
         folder: a run folder; may be missing.
-        launch: the caller's own; None where it belongs to none.
+        launch: the caller's launch; None if it has none.
     """
     logs = {path.with_suffix("") for path in Path(folder).glob("samples*.jsonl.lock")}
     suspects = [path for path in logs if _LOG_NAME.fullmatch(path.name)]
@@ -380,9 +381,9 @@ def _is_held(path: Path) -> bool:
 
 
 def _drop_torn_line(path: Path) -> None:
-    """Cut the file back to its last line end."""
+    """Truncate the file to its last line end."""
     size = path.stat().st_size if path.exists() else 0
-    if not size:  # of which there is no map
+    if not size:  # an empty file cannot be mapped
         return
     with path.open("rb+") as file:
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:

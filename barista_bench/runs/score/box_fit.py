@@ -1,8 +1,8 @@
-"""Whether the boxes of a run's answers are read in the format in which they were written.
+"""Check that the boxes of a run's answers are read in the format in which they were written.
 
-A wrong scale or order gives readable answers that are all wrong, and no status says so. Here answers are read again in
-every known format and held against the reference. Parsers never see a reference: this is about the run, and changes no
-score.
+A wrong scale or order gives readable answers that are all wrong, and no status shows it. This module reads answers
+again in every known format and compares them with the reference, which parsers never see. It describes the run, and
+changes no score.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ GOOD_IOU = 0.5
 LEAST_IOU = 0.35
 """Mean best IoU in another format from which on it can be the right one."""
 LEAST_GAIN = 0.25
-"""Mean best IoU that another format gains at the least; it is also twice as high, and gains three standard errors."""
+"""Minimum gain in mean best IoU of another format, which must also be twice as high and gain three standard errors."""
 TIE = 0.02
 """Mean best IoU below which two formats are as good: the one with the scale that is used counts."""
 ROOM = 0.05
@@ -43,9 +43,9 @@ Boxes = dict[int, list[Xyxy]]
 
 
 def box_fit(task: Task, box_format: BoxFormat, samples: Sequence[ScoredSample]) -> BoxFit | None:
-    """How the boxes of a run fit, which are read in `box_format`; None where too few answers have any.
+    """Return how the boxes of a run, read in `box_format`, fit; None if too few answers have boxes.
 
-    Raises TaskError where the task cannot say what its boxes are.
+    Raises TaskError if the task cannot return its boxes.
     """
     chosen = _spread([sample for sample in samples if _has_boxes(sample)])
     boxes = [_boxes(task, sample.example, sample.prediction) for sample in chosen]
@@ -74,7 +74,7 @@ def box_fit(task: Task, box_format: BoxFormat, samples: Sequence[ScoredSample]) 
 
 
 def _has_boxes(sample: ScoredSample) -> bool:
-    """Whether an answer may have boxes: the question states the size of a frame, and something was answered."""
+    """Whether an answer may have boxes: the question contains the size of a frame, and there is an answer."""
     text = sample.record.text
     return sample.is_counted and bool(text) and len(text or "") <= LONGEST and _size(sample.example) is not None
 
@@ -86,13 +86,13 @@ def _size(example: Example) -> tuple[int, int] | None:
 
 
 def _spread(samples: Sequence[ScoredSample]) -> list[ScoredSample]:
-    """One sample an example, evenly spread."""
+    """Return one sample per example, evenly spread."""
     by_example = {sample.example.example_id: sample for sample in samples}
     return list(by_example.values())[:: max(1, -(-len(by_example) // MOST_EXAMPLES))]
 
 
 def _read_again(task: Task, box_format: BoxFormat, samples: Iterable[ScoredSample]) -> list[float | None]:
-    """The mean best IoU of each answer, read in a format."""
+    """Return the mean best IoU of each answer, read in a format."""
     ious = []
     for sample in samples:
         with guarded(task, "parse", sample.example):
@@ -102,8 +102,8 @@ def _read_again(task: Task, box_format: BoxFormat, samples: Iterable[ScoredSampl
 
 
 def _gain(ious: Sequence[float | None], other_ious: Sequence[float | None]) -> tuple[float, float] | None:
-    """The mean best IoU in another format, and as read, over answers that have boxes in either; None where it is not
-    far better.
+    """Return the mean best IoU in another format, and as read, over answers with boxes in either; None unless far
+    better.
     """
     pairs = [(own or 0.0, other or 0.0) for own, other in zip(ious, other_ious, strict=True) if own is not other]
     if len(pairs) < FEWEST_BOXES:
@@ -116,7 +116,7 @@ def _gain(ious: Sequence[float | None], other_ious: Sequence[float | None]) -> t
 
 
 def _boxes(task: Task, example: Example, prediction: Prediction | None) -> tuple[Boxes, Boxes]:
-    """The true and the answered boxes of a sample, as they are drawn."""
+    """Return the true and the answered boxes of a sample, as they are drawn."""
     with guarded(task, "overlays", example):
         overlays = task.overlays(example, prediction)
     true: Boxes = defaultdict(list)
@@ -130,9 +130,9 @@ def _boxes(task: Task, example: Example, prediction: Prediction | None) -> tuple
 
 
 def _iou(true: Boxes, answered: Boxes) -> float | None:
-    """The mean of the best IoU over the fewer of true and answered boxes; None where either has none.
+    """Return the mean of the best IoU over the fewer of true and answered boxes; None if either is empty.
 
-    So neither objects that were missed nor ones that were made up hide how well the others fit.
+    So neither missed nor invented objects hide how well the others fit.
     """
     if not true or not answered:
         return None
@@ -144,7 +144,7 @@ def _iou(true: Boxes, answered: Boxes) -> float | None:
 
 
 def _odd_counts(example: Example, answered: Boxes) -> tuple[int, int, int]:
-    """The boxes of an answer, those narrower or lower than a pixel, and those that reach out of the frame."""
+    """Return the boxes of an answer, those narrower or lower than a pixel, and those that reach out of the frame."""
     boxes = [box for boxes in answered.values() for box in boxes]
     width, height = _size(example) or (1, 1)
     without_area = sum(x1 - x0 < 1 or y1 - y0 < 1 for x0, y0, x1, y1 in boxes)

@@ -1,6 +1,6 @@
-"""The conditions that two figures must share to be ranked together: one record, stored with each; nothing else decides.
+"""Define the conditions that two scores must share to be ranked together: one record, stored with each score.
 
-Light on purpose: a leaderboard Space reads it (`hub/board.py`).
+Imports little, since a leaderboard Space reads it (`hub/board.py`).
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from barista_bench.runs.described import SHORT
 
 SHA256: Final = re.compile(r"[0-9a-f]{64}")
 ABOUT_EXAMPLES = frozenset({"split", "limit", "examples"})
-"""Parts of a record that say what was asked about, not how."""
+"""Parts of a record that define the questions, not how they were asked."""
 _ABSENT = object()
 
 
 class JudgeRecord(Strict):
     """The judge of some verdicts, and its means.
 
-    `rubric` and `prompt` are hashes; `steps` is one too where they were given. `held`: whether verdicts were held to a
-    JSON Schema while they were written.
+    `rubric` and `prompt` are hashes; `steps` is a hash if they were given. `held`: whether verdicts were constrained to
+    a JSON Schema.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -41,10 +41,11 @@ class JudgeRecord(Strict):
 
 
 class Comparability(Strict):
-    """Figures are comparable where this is equal; `differences` says in words why others are not.
+    """Scores are comparable if their records are equal; `differences` explains in words why they are not.
 
-    `options` are those of the task that are not its defaults. `limit` is the number of examples that the run was cut
-    to. `held` says whether answers were held to a JSON Schema. `judge` is None for figures that no judge gave.
+    `options` are the task's options that differ from its defaults. `limit` is the number of examples that the run was
+    limited to. `held` states whether answers were constrained to a JSON Schema. `judge` is None for scores without a
+    judge.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -66,17 +67,17 @@ class Comparability(Strict):
 
     @property
     def key(self) -> str:
-        """The record as one text, to group and sort by."""
+        """Return the record as one text, to group and sort by."""
         return json.dumps(self.model_dump(), sort_keys=True)
 
     @property
     def answers(self) -> Comparability:
-        """The same without the judge: what was asked and how it was read."""
+        """Return the record without the judge: the questions, and how answers were read."""
         return self.model_copy(update={"judge": None})
 
     @property
     def parts(self) -> dict[str, JsonValue]:
-        """The fields of the record, by name in plain words."""
+        """Return the fields of the record, by name in plain words."""
         judge = self.judge
         parts: dict[str, JsonValue] = {
             "benchmark": self.benchmark,
@@ -105,19 +106,21 @@ class Comparability(Strict):
 
     @property
     def options_in_words(self) -> str:
-        """The options other than the task's defaults, e.g. `matcher=exact`; empty where there are none."""
+        """Return the options other than the task's defaults, e.g. `matcher=exact`; empty if there are none."""
         return ", ".join(f"{name}={json.dumps(value)}".replace('"', "") for name, value in self.options.items())
 
 
 def differences(first: Comparability, second: Comparability) -> dict[str, str]:
-    """The differences between two records, by name, as `this and that`. Empty: the figures are comparable."""
+    """Return the differences between two records, by name, as `this and that`. Empty: the scores are comparable."""
     parts, other_parts = first.parts, second.parts
     names = [name for name in {**parts, **other_parts} if parts.get(name, _ABSENT) != other_parts.get(name, _ABSENT)]
     return {name: f"{_part_text(name, parts)} and {_part_text(name, other_parts)}" for name in names}
 
 
 def distinguishing_parts(records: Sequence[Comparability]) -> list[str]:
-    """The parts that tell each record from others of its task, e.g. `wording 'ours v2'`; empty if it is alone."""
+    """Return the parts that distinguish each record from others of its task, e.g. `wording 'ours v2'`; empty for one
+    record.
+    """
     return [
         ", ".join(
             f"{name} {_part_text(name, record.parts)}"

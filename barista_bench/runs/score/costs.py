@@ -1,4 +1,6 @@
-"""Costs of answers: tokens, seconds, dollars. Light: a leaderboard Space reads it (`hub/board.py`)."""
+"""Compute the costs of answers: tokens, seconds, dollars. Imports little: a leaderboard Space reads it
+(`hub/board.py`).
+"""
 
 from __future__ import annotations
 
@@ -14,11 +16,11 @@ if TYPE_CHECKING:
 
 _TOKEN_COUNTS: Final = ("input_tokens", "cached_tokens", "output_tokens", "thinking_tokens")
 COST_NAMES: Final = (*_TOKEN_COUNTS, "seconds", "dollars")
-"""Cached tokens are among the input's, those of thinking among the output's; seconds are of generation; US dollars."""
+"""Input includes cached tokens, output includes reasoning tokens; seconds are of generation; costs are US dollars."""
 
 
 class Cost(Strict):
-    """One kind of cost of answers: in all, and the mean over those `samples` of which the log says it.
+    """One kind of cost of answers: the total, and the mean over those `samples` for which the log has it.
 
     Repetitions of a greedy answer, which is generated once, count 0.
     """
@@ -29,7 +31,7 @@ class Cost(Strict):
 
 
 def costs_of(records: Sequence[SampleRecord], prices: Prices) -> dict[str, Cost]:
-    """Costs by `COST_NAMES`; a kind that no record says has no entry."""
+    """Return costs by `COST_NAMES`; a kind that no record has is left out."""
     amounts: dict[str, tuple[float, int]] = {
         name: (sum(counts), len(counts))
         for name in _TOKEN_COUNTS
@@ -47,14 +49,14 @@ def costs_of(records: Sequence[SampleRecord], prices: Prices) -> dict[str, Cost]
 
 
 def token_sums(records: Sequence[SampleRecord]) -> tuple[int, int, int]:
-    """Input, output and cached tokens; what a record does not say counts 0."""
+    """Return input, output and cached tokens; missing counts are 0."""
     names = ("input_tokens", "output_tokens", "cached_tokens")
     tokens_in, tokens_out, cached = (sum(getattr(record, name) or 0 for record in records) for name in names)
     return tokens_in, tokens_out, cached
 
 
 def cost_text(name: str, value: float) -> str:
-    """An amount of one of `COST_NAMES` for people.
+    """Return an amount of one of `COST_NAMES` as text.
 
     >>> cost_text("input_tokens", 12345.6), cost_text("seconds", 0.25), cost_text("dollars", 0.00012)
     ('12,346', '0.25', '0.000120')
@@ -65,7 +67,7 @@ def cost_text(name: str, value: float) -> str:
 
 
 def costs_in_words(costs: Mapping[str, Cost]) -> str:
-    """One line: each a sample, and in all; says of how many samples where these are not the same for all.
+    """Return one line: each cost per sample and in total, with the number of samples if it differs between costs.
 
     >>> costs_in_words({"output_tokens": Cost(total=700, mean=7.0, samples=100)})
     '7.00 output tokens a sample (700 in all, of 100 samples)'

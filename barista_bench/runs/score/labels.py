@@ -1,4 +1,4 @@
-"""Names of models when several runs are compared: one name per model and setting, everywhere."""
+"""Name models when several runs are compared: one label per model and setting, everywhere."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def comparable_groups(runs: Sequence[ScoredRun]) -> dict[Comparability, list[Sco
 def differing_media(runs: Mapping[str, ScoredRun]) -> list[str]:
     """Return the differences in media between runs of the same examples, by label, one line per run.
 
-    The hash of a set covers its texts only: pictures may still differ.
+    The hash of a set covers its texts only: images may still differ.
     """
     shown = {label: media for label, run in runs.items() if (media := _media(run))}
     lines: list[str] = []
@@ -46,7 +46,7 @@ def differing_media(runs: Mapping[str, ScoredRun]) -> list[str]:
 
 
 def _media(run: ScoredRun) -> dict[str, str]:
-    """Return the shown media, by example, as far as the log has them."""
+    """Return the digests of shown media, by example, if the log has them."""
     records = (sample.record for sample in run.samples)
     return {record.example_id: record.media for record in records if record.media and record.is_finished}
 
@@ -106,7 +106,7 @@ def run_labels(runs: Sequence[ScoredRun]) -> dict[Path, str]:
 
 
 def short_name(model: ModelInfo) -> str:
-    """What people call a model: of a local path the last folder, of recorded answers the model that gave them.
+    """Return a short name: of a local path the last folder, of recorded answers the model that gave them.
 
     >>> from types import SimpleNamespace
     >>> names = ("/ckpt/llava", "text_only:predictions:kitchen", "predictions:/home/me/answers.jsonl", "served:org/a")
@@ -120,7 +120,7 @@ _RECORDED = "predictions:"
 
 
 def _names(runs: Sequence[ScoredRun]) -> dict[Path, str]:
-    """By run folder, the given or the short name of its model; its own name where two models would share one."""
+    """Return, by run folder, the given or short name of its model; the full name if two models would share one."""
     names = {run.folder: _given_name(run) or short_name(run.results.model) for run in runs}
     models_by_name: dict[str, set[str]] = defaultdict(set)
     for run in runs:
@@ -132,7 +132,7 @@ def _names(runs: Sequence[ScoredRun]) -> dict[Path, str]:
 
 
 def _given_name(run: ScoredRun) -> str:
-    """The name that the run was started with; of a model that is shown less it says so in front."""
+    """Return the name that the run was started with, prefixed by the ablation of a model that sees less."""
     shown_less = takewhile(lambda part: part in ABLATIONS, run.results.model.name.split(":"))
     return ":".join([*shown_less, run.name]) if run.name else ""
 

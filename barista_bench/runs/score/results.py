@@ -1,6 +1,6 @@
-"""`results.json`: one a run, checked against this schema whenever it is written or read.
+"""Define `results.json`: one per run, checked against this schema whenever it is written or read.
 
-Light on purpose: a leaderboard Space reads this file (`hub/board.py`).
+Imports little, since a leaderboard Space reads this file (`hub/board.py`).
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from barista_bench.runs.score.costs import Cost
 
 RESULTS_FILE = "results.json"
 SCORES_FILE = "scores.jsonl"
-"""Figures of every sample, beside `RESULTS_FILE`. Both are of the options that the run was started with."""
+"""Scores of every sample, beside `RESULTS_FILE`. Both use the options that the run was started with."""
 ALL_REASONING = "have all their text in reasoning_content or within think tags"
 """The note on answers that hold thoughts only, as a wrong reasoning parser or think tag makes them."""
 
 
 class RecordedFigures(Strict, ABC):
-    """Figures in a file with their record beside them: a file in which the two contradict each other is refused."""
+    """Scores in a file together with their record: a file where the two contradict each other is refused."""
 
     @computed_field  # type: ignore[prop-decorator]
     @property
     @abstractmethod
     def comparability(self) -> Comparability:
-        """The record of comparability, made of the other fields, so that it cannot say anything else."""
+        """Return the comparability record, made from the other fields, so that it cannot contradict them."""
 
     @model_validator(mode="wrap")
     @classmethod
@@ -51,7 +51,7 @@ class RecordedFigures(Strict, ABC):
         figures = handler({name: value for name, value in content.items() if name != "comparability"})
         stored = content.get("comparability")
         if info.mode == "json" and stored != figures.comparability.model_dump(mode="json"):
-            raise ValueError("comparability: is not that of the figures beside it")
+            raise ValueError("comparability: does not match the scores beside it")
         return figures
 
 
@@ -66,12 +66,14 @@ _PUBLIC_SETTINGS: Final = frozenset(
 
 
 def public_settings(settings: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """The settings of a model that may leave this machine. Others hold addresses of servers, or what the user sent."""
+    """Return the settings of a model that may leave this machine. Others hold server addresses or the user's own
+    content.
+    """
     return {name: value for name, value in settings.items() if name in _PUBLIC_SETTINGS}
 
 
 class PromptsInfo(Strict):
-    """The prompts that were asked; `sha256` is of the prompt file."""
+    """The prompts of the run; `sha256` is the hash of the prompt file."""
 
     version: Annotated[int, Field(ge=-(2**63), le=2**63)]
     sha256: str
@@ -79,7 +81,9 @@ class PromptsInfo(Strict):
 
 
 class DatasetInfo(Strict):
-    """`content_hash` is the SHA-256 of the evaluated examples' frozen lines; `limit` what the run was cut to."""
+    """`content_hash` is the SHA-256 of the evaluated examples' frozen lines; `limit` the number they were limited
+    to.
+    """
 
     benchmark: str
     task: str
@@ -92,11 +96,11 @@ class DatasetInfo(Strict):
 
 
 class Figure(Strict):
-    """A figure over runs: mean, sample standard deviation, and the value of each run that has scored samples.
+    """A score over runs: mean, sample standard deviation, and the value of each run that has scored samples.
 
-    There is no deviation (None) of one run, nor where the runs were scored over different examples.
+    The deviation is None for a single run, and if the runs were scored over different examples.
 
-    [low, high] is the 95% interval of the mean over resampling units (`resampling`); None where there is none.
+    [low, high] is the 95% interval of the mean over resampling units (`resampling`); None if there is none.
     """
 
     mean: float
@@ -107,9 +111,11 @@ class Figure(Strict):
 
 
 class SampleCoverage(Strict):
-    """Samples by what became of them. `expected` = examples x runs; `scored` leaves out infrastructure errors and
-    samples not yet run; `answered` are those with a readable answer. `dropped` counts the entries of these answers that
-    could not be read and are left out."""
+    """Samples by outcome.
+
+    `expected` = examples x runs; `scored` leaves out infrastructure errors and samples not yet run; `answered` are
+    those with a readable answer. `dropped` counts the entries of these answers that could not be read and are left out.
+    """
 
     expected: Count
     scored: Count
@@ -132,10 +138,10 @@ FEWEST_BOXES = 6
 
 
 class BoxFit(Strict):
-    """How the boxes of up to 200 answers fit the reference as they are read, and a format in which they fit far better.
+    """How the boxes of up to 200 answers fit the reference as read, and a format in which they fit far better, if any.
 
-    `mean_best_iou` is over the fewer of true and answered boxes. `without_area` are those narrower or lower than a
-    pixel, `outside` those that reach out of the frame.
+    `mean_best_iou` is over the fewer of true and answered boxes. `without_area` counts boxes narrower or lower than a
+    pixel, `outside` boxes that reach out of the frame.
     """
 
     format: BoxFormatText
@@ -149,7 +155,7 @@ class BoxFit(Strict):
 
     @property
     def in_words(self) -> str:
-        """One clause on boxes that are not written as they are read, with what to do; empty where they fit."""
+        """Return one clause on boxes that are read in the wrong format, with a remedy; empty if they fit."""
         if self.better_format is not None and self.better_iou is not None:
             return (
                 f"its boxes are read as {self.format} (mean best IoU {self.mean_best_iou:.2f}) and fit far better as "
@@ -166,7 +172,7 @@ class BoxFit(Strict):
 
 
 class Breakdown(Strict):
-    """The primary figure for the examples that share a metadata value."""
+    """The primary metric for the examples that share a metadata value."""
 
     examples: Count
     figure: Figure
@@ -175,9 +181,9 @@ class Breakdown(Strict):
 class Timing(Strict):
     """Seconds by stage over all sessions of the run, and tokens; the only part that differs between equal runs.
 
-    Rates are over the seconds that generation took or stood still, summed over processes. `cost` is in US dollars,
-    and None where no prices were given. The tokens and the cost here count what the log does not say as 0; `costs`, by
-    `COST_NAMES`, leave it out, and have no entry where it says nothing.
+    Rates are over the seconds of generation, including waits, summed over processes. `cost` is in US dollars, and None
+    without prices. Tokens and cost here count missing log values as 0; `costs`, by `COST_NAMES`, leaves them out, and
+    has no entry for a cost that the log lacks.
     """
 
     sessions: Count
@@ -191,7 +197,7 @@ class Timing(Strict):
 
 
 class Results(RecordedFigures):
-    """The results.json that `score` writes: a run's figures, their coverage, and the conditions they hold under."""
+    """The results.json that `score` writes: a run's scores, their coverage, and their conditions."""
 
     schema_version: Literal[2] = 2
     barista_bench: Line
@@ -217,7 +223,7 @@ class Results(RecordedFigures):
     @computed_field  # type: ignore[prop-decorator]
     @property
     def comparability(self) -> Comparability:
-        """The conditions that another figure must share to stand in one rank with these."""
+        """Return the conditions that another score must share to be ranked with these."""
         dataset = self.dataset
         return Comparability(
             benchmark=dataset.benchmark,
@@ -234,12 +240,12 @@ class Results(RecordedFigures):
 
     @property
     def primary_figure(self) -> Figure | None:
-        """The figure that ranks; None where the run has none of that name."""
+        """Return the score of the primary metric; None if the run lacks it."""
         return self.figures.get(self.primary)
 
     @property
     def notes_in_words(self) -> list[str]:
-        """One clause for each of the notes: "2 answers ended with 'odd'", and one on boxes that are read wrongly."""
+        """Return one clause per note: "2 answers ended with 'odd'", and one on boxes that are read wrongly."""
         counts = {note: f"{count} answer{'s' * (count != 1)}" for note, count in self.notes.items()}
         all_thoughts = "is in reasoning_content or within think tags"
         return [
@@ -249,7 +255,7 @@ class Results(RecordedFigures):
 
     @property
     def circumstances(self) -> dict[str, JsonValue]:
-        """Circumstances shown beside the figures that keep nobody from a rank: decoding, boxes, engine, runs."""
+        """Return circumstances shown beside the scores that do not prevent a rank: decoding, boxes, engine, runs."""
         box_format = self.model.box_format
         return {
             **self.generation,
@@ -261,11 +267,11 @@ class Results(RecordedFigures):
 
 
 def tie_spread(results: Results) -> str:
-    """The range of the primary figure over orders of the examples, where all confidences are tied.
+    """Return the range of the primary score over orders of the examples, if all confidences are tied.
 
-    That is so of a mean average precision of answers without confidences (`constant_scores` and `tie_spread` of
-    `metrics/mean_ap`). Empty for every other figure, where a run has scores that differ, and where no order of the
-    examples changes a digit that is shown.
+    This applies to a mean average precision of answers without confidences (`constant_scores` and `tie_spread` of
+    `metrics/mean_ap`). Empty for every other score, if a run has scores that differ, and if no order of the examples
+    changes a digit that is shown.
     """
     spreads: list[Mapping[str, Any]] = []
     for entry in results.details:
@@ -283,9 +289,9 @@ def tie_spread(results: Results) -> str:
 
 
 def summary_line(results: Results, label: str = "") -> str:
-    """One line: the primary figure, its spread, the coverage, what the order of the examples decides, odd answers.
+    """Return one line: the primary score, its spread, the coverage, the effect of the order of examples, odd answers.
 
-    `label` is what the model is called beside others; by default its own name.
+    `label` is the model's label in comparisons; by default its own name.
     """
     figure, coverage = results.figures[results.primary], results.coverage
     std = f" ± {decimal(figure.std)}" if figure.std is not None else ""
@@ -309,7 +315,7 @@ def write_results(results: RecordedFigures, path: Path) -> None:
 
 
 def read_results(path: str | Path) -> Results:
-    """Read and check.
+    """Read and check `results.json`.
 
     Raises:
         DataError: the file is missing, too large, or breaks the schema; names the field.

@@ -1,4 +1,6 @@
-"""The samples of a run folder, each answer read anew and compared with the reference: figures and intervals."""
+"""Read the samples of a run folder: parse each answer again, compare it with the reference, compute scores and
+intervals.
+"""
 
 from __future__ import annotations
 
@@ -34,9 +36,9 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ScoredSample:
-    """One sample with its answer read anew: `prediction` is None where there is no readable answer.
+    """One sample with its answer parsed again: `prediction` is None if there is no readable answer.
 
-    `scores` are empty where the sample does not count. `counts_unanswered` is `Task.counts_provider_errors`.
+    `scores` are empty if the sample does not count. `counts_unanswered` is `Task.counts_provider_errors`.
     """
 
     example: Example
@@ -47,30 +49,32 @@ class ScoredSample:
 
     @property
     def name(self) -> tuple[str, int]:
-        """Example and repetition."""
+        """Return example id and repetition."""
         return self.example.example_id, self.record.run
 
     @property
     def is_counted(self) -> bool:
-        """Whether figures are made of it: an answer came, or its absence counts as one that cannot be read."""
+        """Whether scores include it: an answer arrived, or a missing answer counts as unreadable."""
         return self.record.is_finished or (self.counts_unanswered and self.record.status is Status.INFRA_ERROR)
 
     @property
     def oddity(self) -> str | None:
-        """What is odd about an answer that came: its `note`, or that it is all thoughts, whoever took them out."""
+        """Return an oddity of an answer: its `note`, or that it consists only of reasoning, wherever that was
+        removed.
+        """
         record = self.record
         is_thoughts = record.finish_reason == "stop" and record.reasoning and not (record.text or "").strip()
         return record.note or (ALL_REASONING if is_thoughts else None)
 
     @property
     def as_scored(self) -> Scored:
-        """The sample as a task's statistics take it."""
+        """Return the sample as a task's statistics take it."""
         return Scored(self.example, self.prediction)
 
 
 @dataclass(frozen=True, slots=True)
 class ReadRun:
-    """The samples of a run folder, parsed but not scored: also those whose true answers are hidden."""
+    """The samples of a run folder, parsed but not scored, including those with hidden references."""
 
     folder: Path
     description: RunDescription
@@ -86,7 +90,7 @@ TaskOptions: TypeAlias = Mapping[str, object] | None
 
 
 def read_samples(folder: str | Path, *, data: Place = None, root: Place = None, options: TaskOptions = None) -> ReadRun:
-    """The samples of a run folder; arguments and errors are those of `score`. Writes nothing."""
+    """Return the samples of a run folder; arguments and errors are those of `score`. Writes nothing."""
     folder = Path(folder)
     description = read_run(folder)
     task, box_format = run_task(description, options or {}), description.identity.model.box_format.format
@@ -104,7 +108,7 @@ def read_samples(folder: str | Path, *, data: Place = None, root: Place = None, 
             "again"
         )
     if not description.imported:
-        # Of an imported run the order of the log is that of the original, on which the release's figures depend.
+        # The log of an imported run has the original order, on which the release's scores depend.
         order = {example_id: position for position, example_id in enumerate(by_example)}
         records.sort(key=lambda record: (order[record.example_id], record.run))
     samples = []
@@ -115,16 +119,16 @@ def read_samples(folder: str | Path, *, data: Place = None, root: Place = None, 
 
 
 def run_task(description: RunDescription, options: Mapping[str, object]) -> Task:
-    """The task of a run as it was asked, read and scored as `options` say.
+    """Return the task of a run as it was asked, to be read and scored with `options`.
 
     Raises:
-        ConfigError: an option is unknown, or belongs to the run; or the task has another version by now.
+        ConfigError: an option is unknown or belongs to the run, or the task now has another version.
     """
     identity = description.identity
     task_type = task_class(identity.benchmark, identity.task)
     if identity.task_version != task_type.version:
         raise ConfigError(
-            f"{identity.benchmark}/{identity.task} was asked as version {identity.task_version}, and is now "
+            f"{identity.benchmark}/{identity.task} was asked as version {identity.task_version}, but is now "
             f"{task_type.version}: its rules have changed. "
             "Remedy: run it anew, or score it with the package that ran it"
         )
@@ -140,15 +144,15 @@ def run_task(description: RunDescription, options: Mapping[str, object]) -> Task
 
 
 def refuse_unfetched(task: type[Task], chosen: Mapping[str, object], *, known: Collection[str] = ()) -> None:
-    """Refuse options of a run folder that would have something fetched from the Hub: it may be a stranger's.
+    """Refuse options of a run folder that would fetch something from the Hub: the folder may come from a stranger.
 
-    What is a default, a folder, or in the cache of the hub client is taken.
+    Defaults, folders and entries in the Hub client's cache are accepted.
 
     Args:
         known: names of options that the user gave.
 
     Raises:
-        ConfigError: there is one; names it.
+        ConfigError: there is such an option; names it.
     """
     for name in chosen.keys() & task.options.keys() - set(known):
         option, value = task.options[name], str(chosen[name])
@@ -166,7 +170,7 @@ def refuse_unfetched(task: type[Task], chosen: Mapping[str, object], *, known: C
 def _is_cached(name: str) -> bool:
     try:
         return isinstance(try_to_load_from_cache(name, "config.json"), str)
-    except ValueError:  # no name of a repository
+    except ValueError:  # not the name of a repository
         return False
 
 
@@ -177,12 +181,12 @@ def read_sample(
     record: SampleRecord,
     readings: dict[str, Prediction | ParseError] | None = None,
 ) -> ScoredSample:
-    """A logged answer read anew, not scored. A truncated one counts if it can be read all the same, as released.
+    """Return a logged answer, parsed again but not scored. As in the release, a truncated one counts if it can be read.
 
-    One at which the task's parser raises is none of the model's doing: `Status.TASK_ERROR`, with what was raised.
+    If the task's parser raises, the status is `Status.TASK_ERROR` with the error, and does not count against the model.
 
     Args:
-        readings: answers to the example that were read before, by their text; this one joins them.
+        readings: parsed answers to the example by their text; this answer is added.
     """
     reading, readings = None, {} if readings is None else readings
     if record.text is not None and record.status is not Status.REFUSED:
@@ -195,7 +199,7 @@ def read_sample(
             return as_faulty(ScoredSample(example, record, None, counts_unanswered=task.counts_provider_errors), error)
     prediction = reading if isinstance(reading, Prediction) else None
     was_faulty = record.status is Status.TASK_ERROR and record.text is not None  # in the logs of other harnesses
-    if was_faulty or record.status in (Status.OK, Status.PARSE_ERROR):  # by today's rules, whatever was logged
+    if was_faulty or record.status in (Status.OK, Status.PARSE_ERROR):  # by the current rules, not the logged status
         reason = reading.reason if isinstance(reading, ParseError) else None
         if record.status is Status.PARSE_ERROR and prediction is None:
             reason = record.error or reason
@@ -206,13 +210,13 @@ def read_sample(
 
 
 def as_faulty(sample: ScoredSample, error: TaskError) -> ScoredSample:
-    """The sample as one that the task cannot read or score: it does not count."""
+    """Return the sample as one that the task cannot read or score: it does not count."""
     record = msgspec.structs.replace(sample.record, status=Status.TASK_ERROR, error=str(error))
     return replace(sample, record=record, prediction=None, scores={})
 
 
 def mark_faulty(task: Task, samples: Iterable[ScoredSample]) -> tuple[ScoredSample, ...]:
-    """All samples; those of which alone the task cannot make statistics become faulty (`as_faulty`)."""
+    """Return all samples; each sample on which the task's statistics fail becomes faulty (`as_faulty`)."""
 
     def mark(sample: ScoredSample) -> ScoredSample:
         try:
@@ -234,7 +238,7 @@ class CountedSamples:
     resampled: ResampledRun
 
     def subset(self, samples: Iterable[ScoredSample]) -> ResampledRun:
-        """The samples of this repetition that are among `samples`, in their order here."""
+        """Return the samples of this repetition that are among `samples`, in their order here."""
         places = {self._places.get(sample.name) for sample in samples}
         positions = sorted(place for place in places if place is not None)
         return self.resampled if len(positions) == len(self.samples) else self.resampled.subset(positions)
@@ -249,10 +253,11 @@ Counted = Mapping[int, CountedSamples]
 
 
 def counted_samples(task: Task, samples: Iterable[ScoredSample]) -> dict[int, CountedSamples]:
-    """The samples that count, each with its scores: the only place where answers are compared with the reference.
+    """Return the samples that count, each with its scores: the only place where answers are compared with the
+    reference.
 
     Raises:
-        TaskError: the task cannot make statistics of them.
+        TaskError: the task cannot compute their statistics.
     """
     counted = {}
     for run, group in by_repetition(samples).items():
@@ -268,7 +273,7 @@ def counted_samples(task: Task, samples: Iterable[ScoredSample]) -> dict[int, Co
 
 
 def by_repetition(samples: Iterable[ScoredSample]) -> dict[int, list[ScoredSample]]:
-    """The samples that count, by repetition."""
+    """Return the samples that count, by repetition."""
     runs: dict[int, list[ScoredSample]] = {}
     for sample in samples:
         if sample.is_counted:
@@ -279,14 +284,15 @@ def by_repetition(samples: Iterable[ScoredSample]) -> dict[int, list[ScoredSampl
 def group_figure(
     task: Task, counted: Counted, group: Iterable[ScoredSample], *, intervals: bool = True
 ) -> Figure | None:
-    """The primary figure of a group of samples, over its repetitions, with its interval over its resampling units.
+    """Return the primary score of a group of samples, over its repetitions, with its interval over its resampling
+    units.
 
     Args:
         counted: all samples of the run that count.
-        intervals: whether the figure has its interval.
+        intervals: whether to compute the interval.
 
     Returns:
-        None where no sample of the group counts, or where one of its repetitions has no such figure.
+        None if no sample of the group counts, or one of its repetitions lacks the score.
     """
     name = task.primary
     by_run: dict[int, list[ScoredSample]] = defaultdict(list)
@@ -301,7 +307,7 @@ def group_figure(
 
 
 def figure(values: Sequence[float], interval: Interval | None = None, *, is_even: bool = True) -> Figure:
-    """Mean and sample standard deviation over repetitions; no deviation where they are over different examples."""
+    """Return mean and sample standard deviation over repetitions; no deviation if they cover different examples."""
     return Figure(
         mean=statistics.fmean(values),
         std=statistics.stdev(values) if len(values) > 1 and is_even else None,
@@ -312,5 +318,5 @@ def figure(values: Sequence[float], interval: Interval | None = None, *, is_even
 
 
 def intervals(counted: Counted) -> dict[str, Interval]:
-    """Intervals of all figures, as `run_intervals` gives them."""
+    """Return the intervals of all scores, as `run_intervals` computes them."""
     return run_intervals([group.resampled for group in counted.values()])

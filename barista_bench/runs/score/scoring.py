@@ -1,9 +1,9 @@
-"""Scoring of a run from its sample log to `results.json`: no model is asked, so scoring again costs nothing.
+"""Score a run from its sample log, into `results.json`. No model is asked, so scoring again costs nothing.
 
-Figures of one run by several options lie side by side in its folder; none overwrites another's.
+Scores of one run with several sets of options are in separate files of its folder; none overwrites another:
 
-results.json, scores.jsonl                      by the options that the run was started with
-results.<digest>.json, scores.<digest>.jsonl    by others: `score --option`; which ones stands inside
+results.json, scores.jsonl                      with the options that the run was started with
+results.<digest>.json, scores.<digest>.jsonl    with other options (`score --option`); the file names them
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ _RESULTS_NAME = re.compile(rf"results(\.[0-9a-f]{{{_DIGITS}}})?\.json")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ScoredRun:
-    """All that a report needs of one run folder. `name` is what `run --name` calls the model; empty for none."""
+    """All that a report needs from one run folder. `name` is the value of `run --name`; empty if not given."""
 
     folder: Path
     task: Task
@@ -86,21 +86,20 @@ class ScoredRun:
 
 
 def score(folder: str | Path, *, data: Place = None, root: Place = None, options: TaskOptions = None) -> ScoredRun:
-    """Score a run folder: writes `results.json`, and `scores.jsonl` with the figures of every sample.
+    """Score a run folder: writes `results.json`, and `scores.jsonl` with the scores of every sample.
 
-    Figures by other options than those that the run was started with go beside them (`runs/score/scoring.py`).
+    Scores with other options than the run was started with go to separate files (`runs/score/scoring.py`).
 
     Args:
         folder: made by `run`.
-        data: where the dataset lies now, if it is not found where it was (`runs/run_folder.py`).
-        root: where the videos of a linked set lie now, likewise.
-        options: of the task, instead of those that the run was started with; only those that change nothing that
-            was asked.
+        data: current location of the dataset, if it has moved (`runs/run_folder.py`).
+        root: current location of the videos of a linked set, likewise.
+        options: task options that replace those of the run; only options that do not change the questions.
 
     Raises:
         ConfigError: an option is unknown, or belongs to the run.
-        DataError: the folder is not a run, the dataset is another one than was run, no sample is finished, or the
-            task's primary figure is not defined for those that are.
+        DataError: the folder is not a run, the dataset differs from the run's, no sample is finished, or the task's
+            primary metric is not defined for the finished samples.
     """
     run = _scored_run(folder, data, root, options)
     results_file, scores_file = claim_result_files(run.folder, run.results)
@@ -113,9 +112,9 @@ def score(folder: str | Path, *, data: Place = None, root: Place = None, options
 def read_scored(
     folder: str | Path, *, data: Place = None, root: Place = None, options: TaskOptions = None
 ) -> ScoredRun:
-    """Score a run, but write nothing. Logs the options it reads by, unless they are the defaults and the only ones.
+    """Score a run without writing files. Logs the options used, unless they are the defaults and the only ones.
 
-    `options` None takes those of the figures that are kept in the folder (`stored_options`).
+    `options` None takes the options of the scores saved in the folder (`stored_options`).
     """
     run = _scored_run(folder, data, root, stored_options(Path(folder)) if options is None else options)
     log_options(run.folder, run.results)
@@ -132,7 +131,7 @@ def _scored_run(folder: str | Path, data: Place, root: Place, options: TaskOptio
         except TaskError as error:
             answer_states[example.example_id] = error
     known_count = len(answer_states) - list(answer_states.values()).count(False)
-    # Where all answers are hidden, the task says so itself, and what to do.
+    # If all answers are hidden, the task's own error explains it and the remedy.
     samples = tuple(
         as_faulty(sample, answer_state) if isinstance(answer_state, TaskError) else sample
         for sample in run.samples
@@ -142,7 +141,7 @@ def _scored_run(folder: str | Path, data: Place, root: Place, options: TaskOptio
         log.warning("%s: %d answers are hidden: not scored", folder, len(run.examples) - known_count)
     try:
         counted = counted_samples(run.task, samples)
-    except TaskError:  # one that the task cannot score alone costs no other
+    except TaskError:  # a sample that the task cannot score affects no other
         samples = mark_faulty(run.task, samples)
         counted = counted_samples(run.task, samples)
     faults = [s.record.error for s in samples if s.record.status is Status.TASK_ERROR and s.record.error]
@@ -168,7 +167,9 @@ def _scored_run(folder: str | Path, data: Place, root: Place, options: TaskOptio
 def score_tasks(
     opened_tasks: Iterable[OpenedTask], root: Place = None
 ) -> tuple[list[ScoredRun], dict[str, BaristaError]]:
-    """The tasks of a run, scored; and the errors of those that cannot be: one that fails costs no other its score."""
+    """Return the scored tasks of a run, and the errors of tasks that cannot be scored; one failure affects no other
+    task.
+    """
     runs, unscored = [], {}
     for opened_task in opened_tasks:
         try:
@@ -179,7 +180,7 @@ def score_tasks(
 
 
 def _results(run: ReadRun, samples: Sequence[ScoredSample], counted: Counted, known_count: int) -> Results:
-    """The results, from those samples whose reference is known, of `known_count` examples."""
+    """Return the results from the samples whose reference is known, of `known_count` examples."""
     description, task, identity = run.description, run.task, run.description.identity
     scored, options = [s for s in samples if s.is_counted], other_options(task)
     with guarded(task, "statistics", f"{len(scored)} samples"):
@@ -223,8 +224,7 @@ def _results(run: ReadRun, samples: Sequence[ScoredSample], counted: Counted, kn
 
 
 def _count_trained_on(run: ReadRun) -> int:
-    """How many of the run's videos its model was trained on, by their content; what `run.json` says of it is passed
-    over."""
+    """Return how many of the run's videos the model was trained on, by content; the claim in `run.json` is ignored."""
     training = set(run.description.training_videos)
     return len(training.intersection(run.examples.video_hashes().values())) if training else 0
 
@@ -232,13 +232,13 @@ def _count_trained_on(run: ReadRun) -> int:
 def _box_fit(run: ReadRun, samples: Sequence[ScoredSample]) -> BoxFit | None:
     try:
         return box_fit(run.task, run.description.identity.model.box_format.format, samples)
-    except TaskError:  # of what is for people: whoever draws these samples says so
+    except TaskError:  # faults in display only: the code that draws these samples reports them
         return None
 
 
 def _figures(counted: Counted, details: Sequence[Mapping[str, Json]]) -> dict[str, Figure]:
-    """`shared_figures`, with their intervals over resampling units where there are two or more."""
-    # A spread over repetitions says something of the model only where all of them answered the same examples.
+    """Return `shared_figures`, with intervals over resampling units if there are at least two."""
+    # A spread over repetitions describes the model only if all of them answered the same examples.
     example_sets = {frozenset(sample.example.example_id for sample in group.samples) for group in counted.values()}
     by_name = intervals(counted)
     return {
@@ -248,7 +248,7 @@ def _figures(counted: Counted, details: Sequence[Mapping[str, Json]]) -> dict[st
 
 
 def shared_figures(details: Sequence[Mapping[str, Json]]) -> dict[str, list[float]]:
-    """Every number that all repetitions have, in their order; `details` is what the task publishes of each."""
+    """Return every number that all repetitions have, in their order; `details` are the published scores of each."""
     return {
         name: [cast("float", detail[name]) for detail in details]
         for name, value in details[0].items()
@@ -257,7 +257,7 @@ def shared_figures(details: Sequence[Mapping[str, Json]]) -> dict[str, list[floa
 
 
 def _breakdown(task: Task, samples: Sequence[ScoredSample], counted: Counted, key: str) -> dict[str, Breakdown]:
-    """The primary figure by value of a metadata key; without values of which a repetition has no such figure."""
+    """Return the primary score by value of a metadata key, without values for which a repetition lacks the score."""
     groups: dict[str, list[ScoredSample]] = defaultdict(list)
     for sample in samples:
         groups[str(sample.example.metadata.get(key))].append(sample)
@@ -289,12 +289,14 @@ def _timing(folder: Path, samples: Sequence[ScoredSample], prices: Prices) -> Ti
 
 
 def session_seconds(folder: Path) -> list[dict[str, float]]:
-    """Seconds by stage of every start of a run. A damaged line costs its seconds, and is named."""
+    """Return the seconds by stage of every start of a run. A damaged line loses only its seconds, and is reported."""
     return [session.seconds for session in _sessions(folder)]
 
 
 def session_dates(folder: Path) -> list[str]:
-    """The days, as YYYY-MM-DD in UTC, on which starts of a run ended, in their order; without those that do not say."""
+    """Return the days, as YYYY-MM-DD in UTC, on which starts of a run ended, in order; starts without a date are left
+    out.
+    """
     return sorted({session.ended[:10] for session in _sessions(folder) if session.ended})
 
 
@@ -315,7 +317,7 @@ class _SessionLine(msgspec.Struct):
 
 
 def score_lines(samples: Sequence[ScoredSample]) -> Iterator[str]:
-    """The lines of `scores.jsonl`."""
+    """Yield the lines of `scores.jsonl`."""
     encode = json.JSONEncoder(sort_keys=True).encode
     for sample in samples:
         line = {
@@ -329,14 +331,16 @@ def score_lines(samples: Sequence[ScoredSample]) -> Iterator[str]:
 
 
 def result_files(folder: Path, results: Results) -> tuple[Path, Path]:
-    """The files for these figures, and for those of every sample."""
+    """Return the files for these scores, and for the scores of every sample."""
     is_own = {**results.options, **read_run(folder).all_options} == results.options
     return _result_paths(folder) if is_own else _result_paths(folder, results)
 
 
 def claim_result_files(folder: Path, results: Results) -> tuple[Path, Path]:
-    """`result_files`, to be written. A run may be started again with other options: files in whose place these figures
-    come, or in whose place they were, are renamed first. Figures that cannot be read are replaced.
+    """Return `result_files` for writing.
+
+    A run may be started again with other options: existing files with the target's or the moved scores' names are
+    renamed first. Files that cannot be read are replaced.
     """
     by_own_options, targets = _result_paths(folder), result_files(folder, results)
     with suppress(DataError):
@@ -347,7 +351,7 @@ def claim_result_files(folder: Path, results: Results) -> tuple[Path, Path]:
 
 
 def _result_paths(folder: Path, results: Results | None = None) -> tuple[Path, Path]:
-    """The files of results and of scores by the run's own options, or by the options of `results`."""
+    """Return the files of results and of scores for the run's own options, or for the options of `results`."""
     suffix = "" if results is None else f".{digest(results.options)[:_DIGITS]}"
     return folder / f"results{suffix}.json", folder / f"scores{suffix}.jsonl"
 
@@ -359,10 +363,10 @@ def _rename(files: tuple[Path, Path], names: tuple[Path, Path]) -> None:
 
 
 def stored_options(folder: Path) -> Mapping[str, Any]:
-    """The options of the figures that lie in a folder; where there are none, or several, the run's own: no others.
+    """Return the options of the scores in a folder; without scores, or with several sets, the run's own options.
 
     Raises:
-        DataError: the only figures there are broken; names the field.
+        DataError: the only saved scores are damaged; names the field.
     """
     files = _stored_results(folder)
     if len(files) != 1 or files[0].name == RESULTS_FILE:
@@ -373,7 +377,7 @@ def stored_options(folder: Path) -> Mapping[str, Any]:
 
 
 def options_of_each(folders: Sequence[str | Path], options: TaskOptions) -> list[dict[str, object] | None]:
-    """For each run the options that its task has; None where it has none of them.
+    """Return, for each run, the options that its task has; None if it has none of them.
 
     Raises:
         ConfigError: no task here has one of the options.
@@ -390,7 +394,7 @@ def options_of_each(folders: Sequence[str | Path], options: TaskOptions) -> list
 
 
 def log_options(folder: Path, results: Results) -> None:
-    """Log by which options a folder is read, where they are not the task's defaults or other figures lie there."""
+    """Log the options used to read a folder, if they are not the task's defaults or the folder has other scores."""
     others = [path.name for path in _stored_results(folder) if path != result_files(folder, results)[0]]
     options = results.comparability.options_in_words
     if options or others:
@@ -403,5 +407,5 @@ def _stored_results(folder: Path) -> list[Path]:
 
 
 def interval_of(run: ScoredRun) -> dict[str, Interval]:
-    """Intervals of all figures of a scored run."""
+    """Return the intervals of all scores of a scored run."""
     return intervals(run.counted)

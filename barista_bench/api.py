@@ -152,7 +152,7 @@ class Evaluation:
 
         name = next(iter(self.plots)) if figure is None else figure
         if name not in self.plots:
-            raise ConfigError(f"these runs have no figure {name!r}. Remedy: name one of {', '.join(self.plots)}")
+            raise ConfigError(f"these runs have no figure {name!r}. Fix: name one of {', '.join(self.plots)}")
         if out is not None:
             Path(out).mkdir(parents=True, exist_ok=True)
             write_figure(self.plots[name], Path(out), name)
@@ -279,6 +279,6 @@ def run_folders(folders: str | Path | Sequence[str | Path]) -> list[Path]:
         inside = [path] if (path / CONFIG_FILE).is_file() else sorted(p.parent for p in path.rglob(CONFIG_FILE))
         inside = [run for run in inside if run == path or not is_aided_condition(run)]
         if not inside:
-            raise DataError(f"{path}: no run here. Remedy: name a folder that `barista-bench run` made")
+            raise DataError(f"{path}: no run here. Fix: name a folder that `barista-bench run` made")
         runs.update(dict.fromkeys(inside))
     return list(runs)

@@ -81,7 +81,7 @@ class RayCluster:
                 ray.init(address=address, logging_level="WARNING")
             except (OSError, RuntimeError, ValueError) as error:
                 raise ClusterError(
-                    f"no Ray cluster at {address} ({error}). Remedy: start one with `ray start --head` and join nodes "
+                    f"no Ray cluster at {address} ({error}). Fix: start one with `ray start --head` and join nodes "
                     "with `ray start --address`, then run this command on one of its nodes"
                 ) from error
         nodes = []
@@ -92,7 +92,7 @@ class RayCluster:
                 nodes.append(ClusterNode(node["NodeID"], name, int(resources["CPU"]), int(resources.get("GPU", 0))))
         self.nodes = tuple(self._usable_nodes(nodes, [Path(path).absolute() for path in needs]))
         if not self.nodes:
-            raise ClusterError(f"the Ray cluster at {address} has no node with a CPU. Remedy: join one")
+            raise ClusterError(f"the Ray cluster at {address} has no node with a CPU. Fix: join one")
 
     def _usable_nodes(self, nodes: Sequence[ClusterNode], needs: Iterable[Path]) -> Iterator[ClusterNode]:
         """Yield the nodes that are available. Raises ClusterError if one lacks something."""
@@ -113,7 +113,7 @@ class RayCluster:
                 continue
             if lack:
                 raise ClusterError(
-                    f"node {node.name} {lack}. Remedy: copy it from this machine, or remove the node from the cluster"
+                    f"node {node.name} {lack}. Fix: copy it from this machine, or remove the node from the cluster"
                 )
             yield node
 
@@ -148,7 +148,7 @@ class RayCluster:
             raise error.cause from error
         except RayError as error:
             problem = f"nodes of the cluster were lost ({reason(error).rstrip('.')})"
-            raise ClusterError(f"{problem}. Remedy: fix them, and run the command again") from error
+            raise ClusterError(f"{problem}. Fix: fix them, and run the command again") from error
         finally:
             for items in streams:
                 ray.cancel(items)
@@ -168,7 +168,7 @@ def cluster_of(address: str | None, num_proc: int, needs: Iterable[str | Path]) 
     if address is None:
         return None
     if num_proc > 1:
-        raise ConfigError(f"num_proc is {num_proc}, and cluster is {address}. Remedy: leave one of them out")
+        raise ConfigError(f"num_proc is {num_proc}, and cluster is {address}. Fix: leave out one")
     return RayCluster(address, needs)
 
 

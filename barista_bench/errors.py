@@ -7,23 +7,23 @@ import re
 from collections.abc import Iterable
 from importlib.util import find_spec
 
-_FULL_STOPS = re.compile(r"\.{2,}(?= Remedy:)")
+_FULL_STOPS = re.compile(r"\.{2,}(?= Fix:)")
 
 
 def with_remedy(problem: str, remedy: str) -> str:
     """A message in two sentences, of which the first may end in one already.
 
     >>> with_remedy("it is closed", "open it"), with_remedy("It is closed.", "open it")
-    ('it is closed. Remedy: open it', 'It is closed. Remedy: open it')
+    ('it is closed. Fix: open it', 'It is closed. Fix: open it')
     """
-    return one_full_stop(f"{problem}. Remedy: {remedy}")
+    return one_full_stop(f"{problem}. Fix: {remedy}")
 
 
 def one_full_stop(message: str) -> str:
     """The message with one full stop before its remedy, where what it quotes ends in one; an ellipsis stays one.
 
-    >>> one_full_stop("the server says: Not now.. Remedy: wait"), one_full_stop("the text ab.... Remedy: cut it")
-    ('the server says: Not now. Remedy: wait', 'the text ab... Remedy: cut it')
+    >>> one_full_stop("the server says: Not now.. Fix: wait"), one_full_stop("the text ab.... Fix: cut it")
+    ('the server says: Not now. Fix: wait', 'the text ab... Fix: cut it')
     """
     return _FULL_STOPS.sub(lambda stops: "." if len(stops[0]) == 2 else "...", message)
 
@@ -88,7 +88,7 @@ def require_extra(purpose: str, *libraries: str, extra: str) -> None:
     """Raise ModelError, with the command that installs them, unless all libraries of an extra are installed."""
     missing = [library for library in libraries if find_spec(library) is None]
     if missing:
-        raise ModelError(f"{purpose} needs {', '.join(missing)}. Remedy: {install_command(extra)}")
+        raise ModelError(f"{purpose} needs {', '.join(missing)}. Fix: {install_command(extra)}")
 
 
 def install_command(extra: str) -> str:

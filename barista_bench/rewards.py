@@ -63,7 +63,7 @@ class VideoReward:
         if min(len(self._descriptions), len(references)) < 2:
             raise ConfigError(
                 f"{len(self._descriptions)} descriptions and {len(references)} references cannot be compared. "
-                "Remedy: give at least two of each"
+                "Fix: give at least two of each"
             )
         self._model, self._frames, self._generation = model, frames, generation
         self._task = All()
@@ -78,7 +78,7 @@ class VideoReward:
             DataError, ModelError: as when the reward is made.
         """
         if description not in self._descriptions:
-            raise ConfigError(f"{description!r} is none of the descriptions. Remedy: give it when the reward is made")
+            raise ConfigError(f"{description!r} is none of the descriptions. Fix: give it when the reward is made")
         fractions = softmax_over_labels(np.array([*self._references, self._raw_scores(video)]))
         return float(leave_one_out_z_scores(fractions)[-1, self._descriptions.index(description)])
 
@@ -90,7 +90,7 @@ class VideoReward:
             ConfigError, DataError, ModelError: as for the complete video; or it has fewer than `count` frames.
         """
         if not 1 <= count <= len(video):
-            raise ConfigError(f"{count} steps of {len(video)} frames were asked for. Remedy: ask for 1 up to these")
+            raise ConfigError(f"{count} steps of {len(video)} frames were asked for. Fix: ask for 1 up to these")
         return [self(video[: len(video) * step // count], description) for step in range(1, count + 1)]
 
     def _raw_scores(self, video: Video) -> list[float]:
@@ -122,7 +122,7 @@ class VideoReward:
             request = Request(example.example_id, prompt, prompt_images, inputs=example.inputs, choices=choices)
             ((answer,),) = self._model.generate([request], self._generation)
             if isinstance(answer, Failure):
-                raise ModelError(f"{self._model.identity.name}: {answer.error}. Remedy: ask again")
+                raise ModelError(f"{self._model.identity.name}: {answer.error}. Fix: ask again")
             answers = (*answers, answer.text)
             prompt = self._task.follow_up(example, answers, box_format)
         return answers[-1]

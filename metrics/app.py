@@ -24,7 +24,7 @@ def compute(predictions: str, references: str) -> object:
     try:  # a new metric each time: one that refused an input keeps parts of it
         return type(METRIC)().compute(predictions=json.loads(predictions), references=json.loads(references))
     except (TypeError, ValueError) as error:
-        message = f"{str(error)[:400]}. Remedy: give two JSON lists, as README.md describes them"
+        message = f"{str(error)[:400]}. Fix: give two JSON lists, as README.md describes them"
         raise gr.Error(message, print_exception=False) from error
 
 

@@ -12,4 +12,4 @@ def needed(module: str) -> ModuleType:
         return importlib.import_module(module)
     except (ImportError, OSError, RuntimeError) as error:  # torchcodec: RuntimeError without FFmpeg's libraries
         remedy = "`make perf` makes an environment that has it; torchcodec also needs FFmpeg (`apt-get install ffmpeg`)"
-        raise SystemExit(f"{module} cannot be imported: {str(error).splitlines()[0]}. Remedy: {remedy}") from error
+        raise SystemExit(f"{module} cannot be imported: {str(error).splitlines()[0]}. Fix: {remedy}") from error

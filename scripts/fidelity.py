@@ -63,7 +63,7 @@ def main() -> None:
     shared = parser.parse_args().shared.resolve()
     pack = shared / "golden" / "barista"
     if not (pack / "README.md").is_file():
-        parser.error(f"{pack}: no golden outputs here. Remedy: name their folder")
+        parser.error(f"{pack}: no golden outputs here. Fix: name their folder")
     versions = {name: get_task("barista", name).version for name in TASKS}
     PAGE.write_text(page(compare(shared), effects(pack), digest(pack), versions), encoding="utf-8")
 

@@ -18,7 +18,7 @@ first_that_works() {
     fi
   done
   echo "None of these is a Python 3.11 to 3.14 with venv: $*" >&2
-  echo "Remedy: install one (apt-get install python3 python3-venv; brew install python; uv python install 3.13)," \
+  echo "Fix: install one (apt-get install python3 python3-venv; brew install python; uv python install 3.13)," \
     "or name one: make run PYTHON=/path/to/python" >&2
   return 1
 }

@@ -69,7 +69,7 @@ def read_frames(kitchens: Sequence[Path], out: Path, training: TrainingVideos, s
             for video_id in graph.video_ids:
                 path = graph.video_path(video_id)
                 if video_sha256(path) not in training.videos:
-                    sys.exit(f"error: {path}: is in none of the chats. Remedy: name the kitchens that they are of")
+                    sys.exit(f"error: {path}: is in none of the chats. Fix: name the kitchens that they are of")
                 video = graph[video_id]
                 frames = list(range(seed % FRAME_STEP, video.frame_count, FRAME_STEP))
                 with open_reader(path) as reader:

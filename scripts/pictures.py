@@ -261,7 +261,7 @@ if __name__ == "__main__":
     figures()
     chromium = os.environ.get("CHROMIUM") or shutil.which("chromium")
     if not chromium:
-        raise SystemExit("no browser. Remedy: apt-get install chromium, or name one in the variable CHROMIUM")
+        raise SystemExit("no browser. Fix: apt-get install chromium, or name one in the variable CHROMIUM")
     sample = open_examples(BUILD / "data" / "barista", "barista", "relations").examples[0].example_id
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])

@@ -29,7 +29,7 @@ def find(module: ModuleType, *path: str) -> ast.AST:
         kinds = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
         found = [inner for inner in ast.walk(node) if isinstance(inner, kinds) and inner.name == name]
         if not found:
-            raise SystemExit(f"{module.__file__}: has no {'.'.join(path)}. Remedy: clone the release as published")
+            raise SystemExit(f"{module.__file__}: has no {'.'.join(path)}. Fix: clone the release as published")
         node = found[0]
     return node
 
@@ -83,9 +83,7 @@ def put_places(template: str, *places: str) -> str:
     """The text with a place in each of its gaps."""
     first, *rest = template.split(GAP)
     if len(rest) != len(places):
-        raise SystemExit(
-            f"{template!r:.60}: is no text with {len(places)} values. Remedy: clone the release as published"
-        )
+        raise SystemExit(f"{template!r:.60}: is no text with {len(places)} values. Fix: clone the release as published")
     return first + "".join(f"{{{place}}}{piece}" for place, piece in zip(places, rest, strict=True))
 
 

@@ -148,7 +148,7 @@ def _mend_search(site: Path) -> None:
     (worker,) = (site / "assets" / "javascripts" / "workers").glob("search.*.min.js")
     code = worker.read_text(encoding="utf-8")
     if code.count(_AMBIGUOUS) != 1:
-        raise ValueError(f"{worker.name}: {_AMBIGUOUS!r} is not there once. Remedy: see whether lunr still needs it")
+        raise ValueError(f"{worker.name}: {_AMBIGUOUS!r} is not there once. Fix: see whether lunr still needs it")
     worker.write_text(code.replace(_AMBIGUOUS, _UNAMBIGUOUS), encoding="utf-8")
 
 

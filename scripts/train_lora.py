@@ -36,7 +36,7 @@ from barista_bench.training.exporting import PARQUET
 def main() -> None:
     args = _arguments()
     if args.micro_batch < 1 or args.batch % args.micro_batch:
-        sys.exit("error: --micro-batch does not divide --batch. Remedy: choose numbers so that it does")
+        sys.exit("error: --micro-batch does not divide --batch. Fix: choose numbers so that it does")
     try:
         training = join_without_leaks({str(path): TrainingVideos.read(path) for path in args.exports})
     except BaristaError as error:
@@ -45,7 +45,7 @@ def main() -> None:
     settings |= {"exports": [str(path) for path in args.exports], "videos": sorted(training.videos)}
     kept, checkpoints = args.out / "settings.json", args.out / "checkpoints"
     if kept.exists() and json.loads(kept.read_text()) != settings:  # a checkpoint of another must not go on as this one
-        sys.exit(f"error: {args.out}: was trained with other settings, see {kept}. Remedy: choose another --out")
+        sys.exit(f"error: {args.out}: was trained with other settings, see {kept}. Fix: choose another --out")
     final = checkpoints / f"checkpoint-{args.steps}"
     if not (final / TRAINER_STATE_NAME).exists():  # TRL would add a step to a training that has all of them
         _train(args, settings, training, checkpoints)
@@ -117,7 +117,7 @@ def _refuse_endless(model: Any, processor: Any, name: str) -> None:  # noqa: ANN
         end = tokenizer.convert_ids_to_tokens(written[-1])
         sys.exit(
             f"error: model {name}: a turn ends with {end!r}, where generation does not stop. "
-            f"Remedy: add {written[-1]} to eos_token_id in its generation_config.json"
+            f"Fix: add {written[-1]} to eos_token_id in its generation_config.json"
         )
 
 

@@ -59,7 +59,7 @@ def main() -> None:
             content = style_sheet(read, facts["version"], facts["icons"]) if "icons" in facts else read(facts["path"])
         digest = hashlib.sha256(content).hexdigest()
         if digest != facts.get("sha256") and not accept:
-            raise SystemExit(f"{name}: SHA-256 {digest}, not {facts.get('sha256')}. Remedy: see why; then --accept")
+            raise SystemExit(f"{name}: SHA-256 {digest}, not {facts.get('sha256')}. Fix: see why; then --accept")
         facts["sha256"] = digest
         (ROOT / name).write_bytes(content)
     LISTED.write_text(json.dumps(listed, indent=1) + "\n")

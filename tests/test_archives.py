@@ -170,11 +170,11 @@ def test_too_many_members_or_bytes_are_refused(tmp_path, kind, monkeypatch):
     archive = make(tmp_path, kind, GOOD.items())
     with monkeypatch.context() as patch:
         patch.setattr(archives, "MAX_MEMBERS", 1)
-        with pytest.raises(SourceError, match=r"more than 1 members\. Remedy: if you trust"):
+        with pytest.raises(SourceError, match=r"more than 1 members\. Fix: if you trust"):
             unpack(archive, tmp_path)
     monkeypatch.setattr(archives, "MAX_MEMBERS", 2)
     monkeypatch.setattr(archives, "MAX_BYTES", 5)
-    with pytest.raises(SourceError, match=r"unpacks to 6 bytes, above 5\. Remedy: if you trust"):
+    with pytest.raises(SourceError, match=r"unpacks to 6 bytes, above 5\. Fix: if you trust"):
         unpack(archive, tmp_path)
     assert_nothing_written(tmp_path)
     monkeypatch.setattr(archives, "MAX_BYTES", 6)
@@ -194,7 +194,7 @@ def test_a_bomb_is_refused_before_it_goes_off(tmp_path, kind, name, monkeypatch)
 def test_a_full_disk_is_named_before_writing(tmp_path, monkeypatch):
     usage = shutil.disk_usage(tmp_path)._replace(free=3)
     monkeypatch.setattr(archives.shutil, "disk_usage", lambda path: usage)
-    with pytest.raises(SourceError, match=r"needs 4 bytes, and 3 are free\. Remedy: free some space"):
+    with pytest.raises(SourceError, match=r"needs 4 bytes, and 3 are free\. Fix: free some space"):
         unpack(make(tmp_path, "zip", GOOD.items()), tmp_path)
     assert_nothing_written(tmp_path)
 

@@ -28,14 +28,14 @@ READERS: list[Callable[[Path], object]] = [
 @pytest.mark.parametrize("read", READERS)
 def test_what_is_missing_a_folder_or_too_large_is_named(read: Callable[[Path], object], tmp_path: Path) -> None:
     path = tmp_path / "list.json"
-    with pytest.raises(DataError, match=r"list\.json: no list \(No such file.*\)\. Remedy: write one$"):
+    with pytest.raises(DataError, match=r"list\.json: no list \(No such file.*\)\. Fix: write one$"):
         read(path)
-    with pytest.raises(DataError, match=rf"{tmp_path.name}: no list \(Is a directory\)\. Remedy: write one$"):
+    with pytest.raises(DataError, match=rf"{tmp_path.name}: no list \(Is a directory\)\. Fix: write one$"):
         read(tmp_path)
     path.write_bytes(b"1" * MOST)
     read(path)
     path.write_bytes(b"1" * (MOST + 1))
-    with pytest.raises(DataError, match=r"list\.json: no list \(.*er than 20 bytes\)\. Remedy: write one$"):
+    with pytest.raises(DataError, match=r"list\.json: no list \(.*er than 20 bytes\)\. Fix: write one$"):
         read(path)
 
 
@@ -43,7 +43,7 @@ def test_what_is_missing_a_folder_or_too_large_is_named(read: Callable[[Path], o
 def test_bytes_that_are_no_utf8_are_named(read: Callable[[Path], object], tmp_path: Path) -> None:
     path = tmp_path / "list.json"
     path.write_bytes(b'"a\xff\xfe"')
-    with pytest.raises(DataError, match=r"list\.json: .*no list \(.*invalid start byte.*\)\. Remedy: write one$"):
+    with pytest.raises(DataError, match=r"list\.json: .*no list \(.*invalid start byte.*\)\. Fix: write one$"):
         read(path)
     with pytest.raises(ConfigError, match=r"cannot be read \(No such file"):  # as the caller says
         read_bounded(tmp_path / "x", MOST, remedy="write one", error=ConfigError)
@@ -53,7 +53,7 @@ def test_bytes_that_are_no_utf8_are_named(read: Callable[[Path], object], tmp_pa
 def test_what_is_no_json_is_named(text: str, tmp_path: Path) -> None:
     path = tmp_path / "list.json"
     path.write_text(text)
-    with pytest.raises(DataError, match=r"list\.json: no list \(.+\)\. Remedy: write one$"):
+    with pytest.raises(DataError, match=r"list\.json: no list \(.+\)\. Fix: write one$"):
         read_bounded_json(path, 10**5, what="no list", remedy="write one")
 
 
@@ -82,7 +82,7 @@ def test_a_line_that_is_no_record_or_too_long_is_refused_by_its_number(line: str
     path.write_text(f"1\n\n{line}\n3\n")
     records = read_json_lines(path, MOST, json.loads, what="no number", remedy="write shorter ones")
     assert next(records) == (1, 1)
-    with pytest.raises(DataError, match=rf"x\.jsonl: {said}.*\. Remedy: write shorter ones$"):
+    with pytest.raises(DataError, match=rf"x\.jsonl: {said}.*\. Fix: write shorter ones$"):
         next(records)
 
 

@@ -122,7 +122,7 @@ def test_a_key_among_the_flags_is_refused_before_anything_is_written(
     address = () if "--base-url" in flags else ("--base-url", NOWHERE)
     code, output = command(*commands[how], *address, *flags)
     assert code == 1
-    assert "Remedy: " in output
+    assert "Fix: " in output
     assert_secret(tmp_path, output)
     assert not out.exists()
 
@@ -135,7 +135,7 @@ def test_a_key_among_the_variables_is_refused(tmp_path: Path, monkeypatch: pytes
     if name == "API_KEY_ENV":  # a token instead of the name of its variable
         target = ("--model-repo", "a/b", "--dataset-repo", "a/d", "--push")
         refused.append(command("submit", tmp_path, *target, "--token-env", KEY))
-    assert [(code, "Remedy: " in output) for code, output in refused] == [(1, True)] * len(refused)
+    assert [(code, "Fix: " in output) for code, output in refused] == [(1, True)] * len(refused)
     assert_secret(tmp_path, *(output for _, output in refused))
 
 
@@ -144,5 +144,5 @@ def test_a_key_in_a_settings_file_is_refused(tmp_path: Path) -> None:
     settings.parent.mkdir()
     settings.write_text(f"model: served:m\nextra_body: {{headers: [{{X-Api-Key: {KEY}}}]}}\n")
     code, output = command("run", tmp_path, "--out", tmp_path / "out", "--config", settings)
-    assert (code, "Remedy: " in output) == (1, True)
+    assert (code, "Fix: " in output) == (1, True)
     assert_secret(tmp_path / "out", output)

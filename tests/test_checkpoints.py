@@ -59,18 +59,18 @@ def test_what_transformers_raises_is_said_in_one_line(error):
         Readers(error=error("no such thing.\nA long story.")).load()
     said = str(caught.value)
     assert said.startswith(f"model org/name: cannot be loaded as a stand-in: {error.__name__}: ")
-    assert ". Remedy: " in said
+    assert ". Fix: " in said
     assert "\n" not in said
 
 
 @pytest.mark.parametrize("name", ["./gone", "~/gone", "/gone", "some/where/gone"])
 def test_a_device_or_folder_that_is_not_there_is_refused_before_anything_is_read(name, tmp_path):
     readers = Readers()
-    with pytest.raises(ModelError, match=r"^encoder .*gone: there is no such folder\. Remedy: check the path"):
+    with pytest.raises(ModelError, match=r"^encoder .*gone: there is no such folder\. Fix: check the path"):
         readers.load(name, role="encoder")
-    with pytest.raises(ModelError, match=r"a folder has no revisions\. Remedy: leave the revision out"):
+    with pytest.raises(ModelError, match=r"a folder has no revisions\. Fix: leave the revision out"):
         readers.load(str(tmp_path), revision="main")
-    with pytest.raises(ModelError, match=r"device 'toaster': .*\. Remedy: give --device auto, cpu"):
+    with pytest.raises(ModelError, match=r"device 'toaster': .*\. Fix: give --device auto, cpu"):
         readers.load(device="toaster")
     assert not readers.given
 
@@ -78,13 +78,13 @@ def test_a_device_or_folder_that_is_not_there_is_refused_before_anything_is_read
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 def test_a_gpu_that_is_not_there_is_refused():
     with pytest.raises(
-        ModelError, match=r"device 'cuda': this machine, as torch sees it, has 0 CUDA GPUs. Remedy: give --device auto"
+        ModelError, match=r"device 'cuda': this machine, as torch sees it, has 0 CUDA GPUs. Fix: give --device auto"
     ):
         Readers().load(device="cuda")
 
 
 def test_missing_weights_are_refused_but_for_optional_ones():
-    with pytest.raises(ModelError, match=r"weights are missing \(a, b, c, \.\.\.\)\. Remedy: download it again"):
+    with pytest.raises(ModelError, match=r"weights are missing \(a, b, c, \.\.\.\)\. Fix: download it again"):
         Readers("d", "c", "b", "a", "pooler.bias").load()
     with pytest.raises(ModelError, match=r"weights are missing \(mean_pooler.bias, "):
         Readers("mean_pooler.bias", "pooler.bias").load(optional=("pooler.",))
@@ -115,7 +115,7 @@ def test_a_checkpoint_that_is_nowhere_is_an_error_with_the_cause(tmp_path, monke
         raise OSError("no route to the Hub")
 
     monkeypatch.setattr("huggingface_hub.snapshot_download", unreachable)
-    with pytest.raises(ModelError, match=r"org/model: is not a folder.*no route to the Hub.*Remedy"):
+    with pytest.raises(ModelError, match=r"org/model: is not a folder.*no route to the Hub.*Fix"):
         fetch_checkpoint("org/model")
     with pytest.raises(ModelError, match="a folder has no revisions"):
         fetch_checkpoint(str(tmp_path), "main")

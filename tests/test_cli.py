@@ -263,7 +263,7 @@ def test_evaluate_is_for_one_process(tmp_path: Path, monkeypatch: pytest.MonkeyP
         cli.app, ["evaluate", str(tmp_path), "--model", "oracle", "--out", str(tmp_path / "runs"), "--no-progress"]
     )
     assert refused.exit_code == 1
-    assert "have finished. Remedy: start `run`" in refused.output
+    assert "have finished. Fix: start `run`" in refused.output
 
 
 @pytest.mark.full
@@ -425,8 +425,8 @@ def test_names_of_configs_have_commas_between_or_a_flag_each(flags: list[str], m
 def test_a_message_that_quotes_a_sentence_has_one_full_stop_before_its_remedy(
     caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    said = "the server says: Not now.. Remedy: wait"
-    wanted = "the server says: Not now. Remedy: wait"
+    said = "the server says: Not now.. Fix: wait"
+    wanted = "the server says: Not now. Fix: wait"
     assert str(ConfigError(said)) == str(RecordError("the server says", "Not now.", "wait")) == wanted
     echo(said)
     logging.getLogger("barista_bench").warning("%s", said)
@@ -438,10 +438,10 @@ def test_the_remedy_of_a_value_that_cannot_be_used_names_the_flag() -> None:
     for name in RunConfig.model_fields:
         with pytest.raises(ConfigError) as caught:
             checked(RunConfig, {"data": "x", "out": "x", "model": "oracle", name: object()})
-        assert f"Remedy: give another --{name.replace('_', '-')}" in str(caught.value)
-    with pytest.raises(ConfigError, match=r"out is missing\. Remedy: give it as --out, "):
+        assert f"Fix: give another --{name.replace('_', '-')}" in str(caught.value)
+    with pytest.raises(ConfigError, match=r"out is missing\. Fix: give it as --out, "):
         checked(RunConfig, {"data": "x", "model": "oracle"})
-    with pytest.raises(ConfigError, match=r"data is missing\. Remedy: give it as an argument, "):
+    with pytest.raises(ConfigError, match=r"data is missing\. Fix: give it as an argument, "):
         checked(RunConfig, {"out": "x", "model": "oracle"})
 
 

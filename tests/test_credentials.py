@@ -40,7 +40,7 @@ def test_a_key_is_known_by_how_it_is_written_and_is_no_variable_name(key: str) -
         lambda: refuse_credentials("extra_body", {"a": [{"b": key}]}),
         lambda: refuse_credentials("extra_body", {"a": {key: 1}}),
     ):
-        with pytest.raises(ConfigError, match=r"Remedy: ") as caught:
+        with pytest.raises(ConfigError, match=r"Fix: ") as caught:
             refuse()
         assert key not in str(caught.value)
 
@@ -58,7 +58,7 @@ def test_a_field_called_like_a_credential_is_refused_at_any_depth(name: str, dep
     value: object = {name: "hush"}
     for level in range(depth):
         value = {"a": value} if level % 2 else [value]
-    with pytest.raises(ConfigError, match=r"called like a credential\. Remedy: ") as caught:
+    with pytest.raises(ConfigError, match=r"called like a credential\. Fix: ") as caught:
         refuse_credentials("extra_body", value)
     assert "hush" not in str(caught.value)
 

@@ -88,7 +88,7 @@ def test_the_command_makes_a_report_of_recorded_and_computed_models_without_torc
 @pytest.mark.full
 def test_answers_to_other_examples_are_refused_with_a_remedy(small: dict[str, str], tmp_path: Path) -> None:
     demo.HASHES.write_text(json.dumps({**small, "grounding": "0" * 64}))
-    with pytest.raises(DataError, match=r"other examples of grounding\. Remedy: run scripts/record_demo\.py"):
+    with pytest.raises(DataError, match=r"other examples of grounding\. Fix: run scripts/record_demo\.py"):
         demo.demo(tmp_path / "demo")
     assert not (tmp_path / "demo/runs").exists()
 

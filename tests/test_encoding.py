@@ -13,7 +13,7 @@ from barista_bench.media.video import video_facts
 
 @pytest.mark.parametrize(("size", "fps"), [((63, 32), 30), ((0, 2), 30), ((64, 32), 0), ((64, 32), -1)])
 def test_sizes_and_rates_that_cannot_be_encoded_are_refused(tmp_path: Path, size: tuple[int, int], fps: int) -> None:
-    with pytest.raises(ConfigError, match="Remedy"):
+    with pytest.raises(ConfigError, match="Fix"):
         encode_video(tmp_path / "clip.mp4", iter(()), size=size, fps=fps)
 
 

@@ -58,7 +58,7 @@ def test_no_command_writes_in_those_of_another(
     assert shown.exit_code == 1
     assert str(data / inside) in shown.output
     assert "which is a" in shown.output or " is a dataset" in shown.output or ", and is a dataset" in shown.output
-    assert "Remedy: choose another place" in shown.output
+    assert "Fix: choose another place" in shown.output
     assert len(shown.output.strip().splitlines()) == 1
     assert content(data) == before
 
@@ -90,5 +90,5 @@ def test_an_error_of_the_system_names_the_file_and_the_remedy(number: int, capsy
     with pytest.raises(typer.Exit), exit_on_error():
         raise OSError(number, os.strerror(number), "some/file")
     error = capsys.readouterr().err
-    assert error.startswith(f"error: some/file: {os.strerror(number)}. Remedy: ")
+    assert error.startswith(f"error: some/file: {os.strerror(number)}. Fix: ")
     assert len(error.splitlines()) == 1

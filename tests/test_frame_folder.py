@@ -79,7 +79,7 @@ REFUSED = {
     "deep pixels": (lambda path: deep().save(path), "has pixels of I;16"),
     "another size": (
         lambda path: Image.new("RGB", (20, 10)).save(path),
-        r"is 20x10 px, but frame_0\.png is 192x96 px.*Remedy",
+        r"is 20x10 px, but frame_0\.png is 192x96 px.*Fix",
     ),
     "a damaged header": (lambda path: path.write_bytes(b"\x89PNG\r\n\x1a\nnothing"), "the image is damaged"),
     "another kind of file": (lambda path: path.write_bytes(b"#!/bin/sh\necho hello\n" * 50), "the image is damaged"),

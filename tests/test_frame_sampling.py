@@ -39,7 +39,7 @@ def test_evenly_spaced_keeps_both_ends_in_equal_steps(total: int, count: int) ->
 
 @pytest.mark.parametrize(("total", "count", "error"), [(0, 4, DataError), (4, 0, ConfigError), (4, -1, ConfigError)])
 def test_nothing_to_sample_or_nothing_asked_for_is_refused(total: int, count: int, error: type[Exception]) -> None:
-    with pytest.raises(error, match="Remedy"):
+    with pytest.raises(error, match="Fix"):
         evenly_spaced(total, count)
 
 
@@ -79,7 +79,7 @@ def test_a_rate_or_a_time_that_is_none_is_refused(number: float) -> None:
     if not np.isfinite(number):
         asked += [lambda: nearest_frame(clip, number), lambda: in_window(clip, number, 1.0)]
     for ask in asked:
-        with pytest.raises(ConfigError, match="Remedy"):
+        with pytest.raises(ConfigError, match="Fix"):
             ask()
 
 
@@ -103,5 +103,5 @@ def test_nearest_frame_is_the_nearest(clip: VideoFacts, index: int) -> None:
 def test_frames_without_times_have_no_rate_and_no_window() -> None:
     untimed = facts([np.nan, np.nan])
     for ask in (lambda: at_rate(untimed, 1.0), lambda: in_window(untimed, 0, 1), lambda: nearest_frame(untimed, 0)):
-        with pytest.raises(DataError, match=r"clip.mp4: the times of its frames are not known.*Remedy"):
+        with pytest.raises(DataError, match=r"clip.mp4: the times of its frames are not known.*Fix"):
             ask()

@@ -165,7 +165,7 @@ class History(RuleBasedStateMachine):
 
     def _refused(self, known: Run, command: Callable[[], object], error: type[BaristaError]) -> None:
         before = evidence(self.folder(known))
-        with pytest.raises(error, match="Remedy"):
+        with pytest.raises(error, match="Fix"):
             command()
         assert evidence(self.folder(known)) == before
 
@@ -252,7 +252,7 @@ class History(RuleBasedStateMachine):
         for known in self.started():
             expected, data = known.accuracy(known.read_by), self._whereabouts(known)
             if self.sampling or expected is None:
-                with pytest.raises(DataError, match="Remedy"):
+                with pytest.raises(DataError, match="Fix"):
                     read_scored(self.folder(known), data=data)
                 continue
             scored = read_scored(self.folder(known), data=data)
@@ -274,7 +274,7 @@ class History(RuleBasedStateMachine):
         if first.read_by == second.read_by and shared:
             assert set(compare(folders, permutations=20).shape) != {0}
         else:
-            with pytest.raises(DataError, match="Remedy"):
+            with pytest.raises(DataError, match="Fix"):
                 compare(folders, permutations=20)
         means = load_results(folders, options={"case": False}).figures["mean"]
         assert list(means) == pytest.approx([known.accuracy(False) for known in (first, second)])

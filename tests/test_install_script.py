@@ -79,7 +79,7 @@ def test_without_a_python_it_says_what_to_install_and_how_to_name_one(machine: M
     status, said, called = machine.install(tmp_path / "env", "here")
     assert (status, called) == (1, [])
     assert "a Python 3.11 to 3.14 with venv" in said
-    assert re.search(r"Remedy: install one .*make run PYTHON=/path/to/python", said)
+    assert re.search(r"Fix: install one .*make run PYTHON=/path/to/python", said)
 
 
 def test_a_python_that_is_named_is_the_only_one_that_is_tried(machine: Machine, tmp_path: Path) -> None:

@@ -170,7 +170,7 @@ def test_a_cvat_file_that_cannot_be_read_costs_its_video_and_no_other(
     path.write_text(path.read_text().replace(*change, 1))
     refused, later = read_mask_tracks(tmp_path / "out", "cvat")
     assert isinstance(refused, DataError)
-    assert re.search(f"clip.xml: .*{what}.*Remedy: ", str(refused))
+    assert re.search(f"clip.xml: .*{what}.*Fix: ", str(refused))
     assert isinstance(later, MaskTracks)
     assert later.masks == scene().masks
 

@@ -67,5 +67,5 @@ def test_a_column_without_a_field_is_refused_by_name() -> None:
     class Bare(Relations):
         target_type = Empty
 
-    with pytest.raises(ConfigError, match=r"barista/relations: target_type has no field.*Remedy: add a field"):
+    with pytest.raises(ConfigError, match=r"barista/relations: target_type has no field.*Fix: add a field"):
         Bare().features()

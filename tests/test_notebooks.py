@@ -18,7 +18,7 @@ def test_a_notebook_is_kept_without_outputs(path: Path) -> None:
     notebook = nbformat.read(path, as_version=4)
     nbformat.validate(notebook)
     for cell in notebook.cells:
-        assert not cell.get("outputs"), "Remedy: clear all outputs before committing"
+        assert not cell.get("outputs"), "Fix: clear all outputs before committing"
         assert cell.get("execution_count") is None
     assert set(notebook.metadata) == {"kernelspec", "language_info"}
 

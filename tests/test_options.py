@@ -41,10 +41,10 @@ def test_whole_numbers_are_taken_where_numbers_are_wanted(value: int) -> None:
     "pairs", [["a=1", "a=2"], ["a.b=1", "a=2"], ["a=2", "a.b=1"], ["a.b=1", "a.b=2"], ["=3"], ["a"], ["=" * 5000]]
 )
 def test_pairs_that_contradict_each_other_or_name_nothing_are_refused(pairs: list[str]) -> None:
-    with pytest.raises(ConfigError, match=r"Remedy") as caught:
+    with pytest.raises(ConfigError, match=r"Fix") as caught:
         parse_pairs(pairs)
     assert len(str(caught.value)) < 400
-    with pytest.raises(ConfigError, match=r"rate is nan.*Remedy"):
+    with pytest.raises(ConfigError, match=r"rate is nan.*Fix"):
         TogSampling().with_overrides({"rate": float("nan")})
 
 

@@ -84,7 +84,7 @@ def test_anything_that_was_not_written_stops_the_command_before_the_first_change
     else:
         strange.write_text("hours of work")
     before = held(report)
-    with pytest.raises(ConfigError, match=rf"holds '{name}', which is not ours\. Remedy: "):
+    with pytest.raises(ConfigError, match=rf"holds '{name}', which is not ours\. Fix: "):
         write(report, NEW)
     assert held(report) == before
     assert strange.exists()
@@ -126,13 +126,13 @@ def test_a_folder_that_cannot_be_renamed_is_refused_before_the_work(
 
     with monkeypatch.context() as patch:
         patch.chdir(report)
-        refuse(r"is the working directory\. Remedy: start the command from another folder")
+        refuse(r"is the working directory\. Fix: start the command from another folder")
     with monkeypatch.context() as patch:
         patch.setattr(os.path, "ismount", lambda path: Path(path) == report)
-        refuse(r"is a mount point.*Remedy: name a folder inside it")
+        refuse(r"is a mount point.*Fix: name a folder inside it")
     real = os.access
     monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != report.parent and real(path, mode))
-    refuse(r"may not be written\. Remedy: ")
+    refuse(r"may not be written\. Fix: ")
 
 
 KILLED = """
@@ -219,7 +219,7 @@ def test_a_place_that_may_not_be_written_is_refused_before_the_work(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != tmp_path)
-    with pytest.raises(ConfigError, match=r"may not be written\. Remedy: "):
+    with pytest.raises(ConfigError, match=r"may not be written\. Fix: "):
         check_target(tmp_path / "a" / "b", REPORT)
 
 
@@ -259,7 +259,7 @@ def test_nothing_is_written_in_a_folder_of_another_command(
     if linked:
         folder = tmp_path / "link"
         folder.symlink_to(tmp_path / "taken")
-    with pytest.raises(ConfigError, match=rf"(is|lies inside .*, which is) {name}.*Remedy: "):
+    with pytest.raises(ConfigError, match=rf"(is|lies inside .*, which is) {name}.*Fix: "):
         check_place(folder / below, REPORT)
 
 

@@ -38,9 +38,9 @@ def test_a_metric_loads_by_its_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("entries", "message"),
     [
-        ([("flow", "a:x"), ("flow", "b:x")], "'flow' is registered twice, as a:x and b:x. Remedy: uninstall"),
-        ([("gone", "nowhere:x")], "'gone' cannot be loaded from nowhere:x .*Remedy: correct or uninstall"),
-        ([("flow", "a:x")], "no 'gone'. Remedy: use one of flow"),
+        ([("flow", "a:x"), ("flow", "b:x")], "'flow' is registered twice, as a:x and b:x. Fix: uninstall"),
+        ([("gone", "nowhere:x")], "'gone' cannot be loaded from nowhere:x .*Fix: correct or uninstall"),
+        ([("flow", "a:x")], "no 'gone'. Fix: use one of flow"),
     ],
 )
 def test_the_unusable_is_named(entries: list[tuple[str, str]], message: str, monkeypatch: pytest.MonkeyPatch) -> None:

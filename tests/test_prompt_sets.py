@@ -46,7 +46,7 @@ def test_a_file_of_several_tasks_names_each_wording_by_its_own_texts(tmp_path: P
     assert load_prompts(path, "relations") == relations, "what else is in the file does not count"
     assert load_prompts(path, WRITER).system == "Look."
     with pytest.raises(
-        ConfigError, match=r"all\.yaml: tasks\.activity: not there \(it has relations\)\. Remedy: write it"
+        ConfigError, match=r"all\.yaml: tasks\.activity: not there \(it has relations\)\. Fix: write it"
     ):
         load_prompts(path, "activity")
     path.write_text(json.dumps({"rubrics": {}}))
@@ -58,7 +58,7 @@ def test_a_file_of_several_tasks_names_each_wording_by_its_own_texts(tmp_path: P
     ("content", "what"),
     [
         ("tasks: [a]\n", "tasks: Input should be a valid dict"),
-        ("tasks: {a: {version: 1, system: b}}\n", r"tasks\.a\.user: Field required.*Remedy: correct it"),
+        ("tasks: {a: {version: 1, system: b}}\n", r"tasks\.a\.user: Field required.*Fix: correct it"),
         ("writer:\n", r"writer: not there"),
         ("tasks: {}\nmore: 1\n", "more: Extra inputs"),
         ("rubrics: {a: 1}\n", r"rubrics\.a: Input should be a valid dict"),
@@ -82,15 +82,15 @@ def test_the_file_of_the_page_is_read(tmp_path: Path) -> None:
 
 def test_a_clone_is_no_prompt_file_and_the_script_is_named() -> None:
     for read in (load_prompts, lambda path, task: load_rubric(get_task("barista", task), path)):
-        with pytest.raises(ConfigError, match=r"release:clone: no .* file.*Remedy: .*scripts/released_prompts\.py"):
+        with pytest.raises(ConfigError, match=r"release:clone: no .* file.*Fix: .*scripts/released_prompts\.py"):
             read("release:clone", "referring")
 
 
 @pytest.mark.parametrize(
     ("content", "what"),
     [
-        ("version: 1\nsystem: a\n", "Remedy: give exactly"),
-        (GOOD + "more: 1\n", "Remedy: give exactly"),
+        ("version: 1\nsystem: a\n", "Fix: give exactly"),
+        (GOOD + "more: 1\n", "Fix: give exactly"),
         ("- a\n", "the whole: Input should be a valid dict"),
         ("version: one\nsystem: a\nuser: b\n", "version: Input should be a valid integer"),
         ("version: 1\nsystem: 2\nuser: b\n", "system: Input should be a valid string"),
@@ -135,7 +135,7 @@ def test_images_stand_where_the_text_places_them(user: str, images: int, extra: 
 
 @pytest.mark.parametrize(("user", "images"), [("{image}", 2), ("{image}{image}", 1), ("{images}{image}", 2)])
 def test_a_text_that_places_other_images_is_refused(user: str, images: int) -> None:
-    with pytest.raises(ConfigError, match=r"wording file:00000000 places \d images, but \d are shown. Remedy: write"):
+    with pytest.raises(ConfigError, match=r"wording file:00000000 places \d images, but \d are shown. Fix: write"):
         parts(user, images)
 
 

@@ -34,7 +34,7 @@ def read(path: Path) -> Cup:
 def test_the_first_thing_that_is_wrong_is_named_and_not_quoted(content: str, named: str, tmp_path: Path) -> None:
     path = tmp_path / "cup.json"
     path.write_bytes(content.encode("latin-1"))
-    with pytest.raises(DataError, match=rf"cup\.json: {named}.*\. Remedy: pour again") as error:
+    with pytest.raises(DataError, match=rf"cup\.json: {named}.*\. Fix: pour again") as error:
         read(path)
     assert "SECRET" not in str(error.value)
 
@@ -43,10 +43,10 @@ def test_a_file_is_read_as_its_schema_or_refused_where_missing_or_too_large(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "cup.json"
-    with pytest.raises(DataError, match=r"cup\.json: no cup .*No such file.*Remedy: pour again"):
+    with pytest.raises(DataError, match=r"cup\.json: no cup .*No such file.*Fix: pour again"):
         read(path)
     path.write_text('{"volume": 0.2, "beans": {"arabica": 30}}')
     assert read(path) == Cup(volume=0.2, beans={"arabica": 30})
     monkeypatch.setattr(reading, "MAX_JSON", 10)
-    with pytest.raises(DataError, match=r"cup\.json: no cup .*10 bytes.*Remedy: pour again"):
+    with pytest.raises(DataError, match=r"cup\.json: no cup .*10 bytes.*Fix: pour again"):
         read(path)

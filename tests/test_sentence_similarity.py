@@ -108,7 +108,7 @@ def test_odd_texts_are_read_long_ones_cut_at_the_models_limit_and_others_refused
     start = "cup " * 100
     assert shared.similarity([start + "kettle"], [start + "jug"])[0, 0] == 1.0
     for texts in ("cup", ["cup", 3], [None]):
-        with pytest.raises(DataError, match=r"no sentences\. Remedy: give a list of strings"):
+        with pytest.raises(DataError, match=r"no sentences\. Fix: give a list of strings"):
             shared.similarity(texts, ["cup"])  # type: ignore[arg-type]
 
 
@@ -125,7 +125,7 @@ def test_missing_weights_are_refused(folder: Path, tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_no_encoder_is_named(folder: Path, tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match=r"cannot be loaded.*Remedy"):
+    with pytest.raises(ModelError, match=r"cannot be loaded.*Fix"):
         SentenceEncoder.load(str(tmp_path))
     with pytest.raises(ModelError, match=r"^encoder .*gone: there is no such folder"):
         SentenceEncoder.load(str(tmp_path / "gone"))
@@ -135,7 +135,7 @@ def test_a_folder_that_is_no_encoder_is_named(folder: Path, tmp_path: Path) -> N
         SentenceEncoder.load(str(make_tiny_clip(tmp_path / "clip")))
     broken = pooled_by_cls(folder, tmp_path / "broken")
     (broken / "modules.json").write_text("[{")
-    with pytest.raises(ModelError, match=r"^encoder .*broken: cannot be loaded: .*Remedy"):
+    with pytest.raises(ModelError, match=r"^encoder .*broken: cannot be loaded: .*Fix"):
         SentenceEncoder.load(str(broken))
 
 

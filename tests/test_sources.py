@@ -42,7 +42,7 @@ def test_a_folder_that_looks_like_a_hub_id_wins_over_the_hub_and_has_no_revision
 
 
 def test_a_missing_folder_is_named(tmp_path):
-    with pytest.raises(SourceError, match=r"does not exist\. Remedy: give the release's folder"):
+    with pytest.raises(SourceError, match=r"does not exist\. Fix: give the release's folder"):
         open_source(tmp_path / "nowhere")
     (tmp_path / "file").touch()
     with pytest.raises(SourceError, match=r"is not a folder"):
@@ -52,10 +52,10 @@ def test_a_missing_folder_is_named(tmp_path):
 @pytest.mark.parametrize(
     ("files", "hint"),
     [
-        ({"coco_annotation.json": b"{}"}, r"one video\. Remedy: give the folder above it"),
-        ({"data/v1/coco_annotation.json": b"{}"}, r"one level below\. Remedy: give .*data$"),
-        ({"videos.zip": b""}, r"archives such as videos.zip\. Remedy: unpack them first"),
-        ({"x.txt": b""}, r"\. Remedy: give the folder that holds one folder per video"),
+        ({"coco_annotation.json": b"{}"}, r"one video\. Fix: give the folder above it"),
+        ({"data/v1/coco_annotation.json": b"{}"}, r"one level below\. Fix: give .*data$"),
+        ({"videos.zip": b""}, r"archives such as videos.zip\. Fix: unpack them first"),
+        ({"x.txt": b""}, r"\. Fix: give the folder that holds one folder per video"),
     ],
 )
 def test_a_folder_that_is_no_release_says_what_was_looked_for_and_what_to_do(tmp_path, files, hint):
@@ -142,7 +142,7 @@ def test_names_with_pattern_characters_fetch_only_themselves(hub, opened):
 def test_an_unknown_video_or_one_that_the_cache_has_lost_is_named(hub, opened, tmp_path, monkeypatch):
     source = opened(revision=hub.commit("org/name", release_files()))
     for name in ("v9", "../v1", ""):
-        with pytest.raises(SourceError, match=r"has no video .*Remedy: choose among v1, v2, v3"):
+        with pytest.raises(SourceError, match=r"has no video .*Fix: choose among v1, v2, v3"):
             source.fetch_videos(["v1", name])
     monkeypatch.setattr("huggingface_hub.snapshot_download", lambda *args, **options: str(tmp_path))
     with pytest.raises(SourceError, match=r"v2/video.mp4: .*is missing .* run it again"):
@@ -229,7 +229,7 @@ def test_what_the_hub_does_not_give_is_explained(hub, opened):
         opened("org/none")
     hub.commit("org/name", {"README.md": b""})
     for revision in ("v9", "0" * 40):
-        with pytest.raises(SourceError, match=r"no such revision\. Remedy: give a commit, branch or tag"):
+        with pytest.raises(SourceError, match=r"no such revision\. Fix: give a commit, branch or tag"):
             opened(revision=revision)
     with pytest.raises(SourceError, match=r"neither <video_id>/coco_annotation.json nor an archive .*README.md"):
         opened()

@@ -226,7 +226,7 @@ def test_a_file_that_is_no_usable_video_is_refused_by_name(sample, tmp_path, bac
     for name, path in files.items():
         with pytest.raises(VideoError, match=name.replace(".", r"\.")) as caught:
             read_frames(path, [100], backend=backend)
-        assert re.search(r";|Remedy:", str(caught.value)), f"{name}: no remedy in {caught.value}"
+        assert re.search(r";|Fix:", str(caught.value)), f"{name}: no remedy in {caught.value}"
     if backend == "pyav":
         assert capfd.readouterr() == ("", "")
         with pytest.raises(VideoError, match=r"half\.mp4.*frame \d+ of 120.*truncated"):

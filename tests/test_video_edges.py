@@ -91,7 +91,7 @@ def test_a_project_starts_with_what_an_export_can_write_and_says_the_rest(tmp_pa
     start(tmp_path / "project", videos)
     file = open_project(tmp_path / "project").file
     assert set(file.videos) == {"good", "phone", "old"}
-    assert "format does not support 'vp8' codec. Remedy: re-encode it (ffmpeg" in file.lost["vp8.webm"]
+    assert "format does not support 'vp8' codec. Fix: re-encode it (ffmpeg" in file.lost["vp8.webm"]
     with pytest.raises(DataError, match="vp8"):
         check_mp4(videos / "vp8.webm")
 

@@ -35,7 +35,7 @@ def test_any_text_is_read_or_refused_by_name(data, text_only):
     try:
         load_yaml(data, "x.yaml", text_only=text_only)
     except ConfigError as error:
-        assert re.fullmatch(r"x\.yaml: is not YAML that is read here \(.+\)\. Remedy: .*", str(error))  # noqa: PT017
+        assert re.fullmatch(r"x\.yaml: is not YAML that is read here \(.+\)\. Fix: .*", str(error))  # noqa: PT017
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_any_text_is_read_or_refused_by_name(data, text_only):
     ],
 )
 def test_what_is_refused_is_named_with_its_line(text, said):
-    with pytest.raises(ConfigError, match=rf"^some/x\.yaml: .*{said}.*Remedy: "):
+    with pytest.raises(ConfigError, match=rf"^some/x\.yaml: .*{said}.*Fix: "):
         load_yaml(text, "some/x.yaml")
 
 
@@ -83,7 +83,7 @@ def test_text_only_leaves_every_scalar_as_it_was_written(value):
     ],
 )
 def test_text_only_refuses_what_could_do_harm_as_well(text, said):
-    with pytest.raises(ConfigError, match=rf"^x\.yaml: .*({said}).*Remedy: "):
+    with pytest.raises(ConfigError, match=rf"^x\.yaml: .*({said}).*Fix: "):
         load_yaml(text, "x.yaml", text_only=True)
 
 
@@ -96,6 +96,6 @@ def test_a_few_lines_of_aliases_are_refused_before_they_grow():
 
 def test_no_error_shows_the_text_around_a_mistake_and_the_caller_says_what_is_raised():
     assert load_yaml(b"", "x.yaml") is None
-    with pytest.raises(DataError, match="Remedy: ask for another") as caught:
+    with pytest.raises(DataError, match="Fix: ask for another") as caught:
         load_yaml("api_key: sk-planted-0123456789\nb: [", "x.yaml", error=DataError, remedy="ask for another")
     assert "planted" not in str(caught.value)

@@ -124,7 +124,7 @@ def read_graph_rows(data: str | Path, video_ids: Collection[str]) -> dict[str, V
             count, size = frame_counts[row["video_id"]], (row["width"], row["height"])
             videos[row["video_id"]] = VideoRows(count, size, row["fps"] or 0.0, rows[row["video_id"]])
     if missing := sorted(set(video_ids) - set(videos)):
-        raise DataError(f"{data}: graph_frames: has no video {missing[0]!r}. Remedy: build the dataset again")
+        raise DataError(f"{data}: graph_frames: has no video {missing[0]!r}. Fix: build the dataset again")
     return videos
 
 
@@ -132,7 +132,7 @@ def _read(data: Path, config: str, video_ids: Collection[str]) -> list[dict[str,
     files = sorted((data / config).glob("*.parquet"))
     if not files:
         raise DataError(
-            f"{data}: has no table {config}, and aids are made of it. Remedy: name a folder that `build` wrote without "
+            f"{data}: has no table {config}, and aids are made of it. Fix: name a folder that `build` wrote without "
             "--config, which leaves graph tables out"
         )
     try:
@@ -143,4 +143,4 @@ def _read(data: Path, config: str, video_ids: Collection[str]) -> list[dict[str,
             for row in pq.read_table(file, columns=list(_COLUMNS[config]), filters=chosen).to_pylist()
         ]
     except (pa.ArrowException, OSError) as error:
-        raise DataError(f"{data}/{config}: cannot be read ({error}). Remedy: build the dataset again") from error
+        raise DataError(f"{data}/{config}: cannot be read ({error}). Fix: build the dataset again") from error

@@ -60,7 +60,7 @@ def task_levels(task: Task) -> TaskLevels:
     levels = TASK_LEVELS.get((task.benchmark, task.name))
     if levels is None:
         known = ", ".join(f"{benchmark}/{name}" for benchmark, name in TASK_LEVELS)
-        raise ConfigError(f"{task.benchmark}/{task.name} has no aids. Remedy: name one of {known}")
+        raise ConfigError(f"{task.benchmark}/{task.name} has no aids. Fix: name one of {known}")
     return levels
 
 
@@ -88,10 +88,10 @@ def parse_aids(texts: Iterable[str]) -> tuple[Aid, ...]:
         kind = next((kind for kind in VARIANTS if kind == (variant or "true")), None)
         if level is None or kind is None:
             raise ConfigError(
-                f"no aid {text!r:.100}. Remedy: name a level ({', '.join(LEVELS)}), alone or with :inert or :false"
+                f"no aid {text!r:.100}. Fix: name a level ({', '.join(LEVELS)}), alone or with :inert or :false"
             )
         if level in aids:
-            raise ConfigError(f"the aid {level} is named twice. Remedy: name it once")
+            raise ConfigError(f"the aid {level} is named twice. Fix: name it once")
         aids[level] = Aid(level, kind)
     return tuple(aids[level] for level in LEVELS if level in aids)
 
@@ -102,4 +102,4 @@ def check_aids(task: Task, aids: Iterable[Aid]) -> None:
     for aid in aids:
         if aid.level not in levels.aids:
             why = "asks about that level" if aid.level in levels.asked else "admits no such aid"
-            raise ConfigError(f"aid {aid}: {task.name} {why}. Remedy: use {', '.join(levels.aids)}")
+            raise ConfigError(f"aid {aid}: {task.name} {why}. Fix: use {', '.join(levels.aids)}")

@@ -49,7 +49,7 @@ def agreement(first: VideoFiles, second: VideoFiles) -> AnnotatorAgreement:
     """
     if first.source.sha256 != second.source.sha256:
         remedy = "start both projects from the same files"
-        raise DataError(f"{first.video_id}: the second annotator's video is another file. Remedy: {remedy}")
+        raise DataError(f"{first.video_id}: the second annotator's video is another file. Fix: {remedy}")
     shared = _SharedKeyframes(first, second)
     names = {name: other_name for (_, name), (_, other_name) in shared.pairs.items()}
     layers = first.accepted_layers(), second.accepted_layers()

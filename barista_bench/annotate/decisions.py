@@ -120,7 +120,7 @@ def _confidences(content: bytes, path: Path) -> list[float | None]:
             raise ValueError(f"frame {last_frame} of {len(by_frame)} rows")
     except (ValueError, KeyError, TypeError, csv.Error) as error:
         remedy = "give columns frame (from 0) and confidence (0..1, or empty)"
-        raise DataError(f"{path}: no confidences ({error}). Remedy: {remedy}") from error
+        raise DataError(f"{path}: no confidences ({error}). Fix: {remedy}") from error
     values = [by_frame.get(frame, math.nan) for frame in range(last_frame + 1)]
     return [None if math.isnan(value) else value for value in values]
 
@@ -245,7 +245,7 @@ def _accept(project: Project, decisions: Decisions, by: str | None) -> list[str]
     video, domain = project.video(decisions.video), project.vocabulary()
     who = decisions.by or by
     if not who or not who.strip():
-        raise DataError(f"{decisions.video}: no person is named. Remedy: name the person in `by`, or with --by")
+        raise DataError(f"{decisions.video}: no person is named. Fix: name the person in `by`, or with --by")
     signal = _signal_file(decisions, video, who)
     records: list[ProjectRecord] = [signal] if signal else []
     if decisions.prompts:
@@ -275,7 +275,7 @@ def _signal_file(decisions: Decisions, video: VideoFiles, who: str) -> SignalFil
     if decisions.confidence is not None:
         if len(decisions.confidence) != count:
             what = f"{len(decisions.confidence)} confidences for {count} frames"
-            raise DataError(f"{video.video_id}: {what}. Remedy: give one a frame, null where nothing was measured")
+            raise DataError(f"{video.video_id}: {what}. Fix: give one a frame, null where nothing was measured")
         return SignalFile(by=who, verified=True, confidence=decisions.confidence)
     if decisions.contacts is None:
         return None
@@ -322,7 +322,7 @@ def _accepted_file(
 def _check_category(category: str, video: VideoFiles, key: str, domain: Domain) -> None:
     if category not in domain.categories and domain.side(category) is None and category != UNNAMED:
         remedy = f"use one of the vocabulary's, or let its curator add it to {VOCABULARY_FILE}"
-        raise DataError(f"{video.video_id}: {key}: no category {category!r}. Remedy: {remedy}")
+        raise DataError(f"{video.video_id}: {key}: no category {category!r}. Fix: {remedy}")
 
 
 def _prompts_file(prompts: Sequence[MaskPrompt], video: VideoFiles, domain: Domain) -> PromptsFile:
@@ -337,7 +337,7 @@ def _prompts_file(prompts: Sequence[MaskPrompt], video: VideoFiles, domain: Doma
         is_one = (prompt.words is None) == bool(places)
         if prompt.frame >= source.frames or not (is_inside and is_box and is_one):
             remedy = f"give words, or a box and points within {source.width}x{source.height} px, frames from 0"
-            raise DataError(f"{video.video_id}: {key}: cannot be asked of {source.frames} frames. Remedy: {remedy}")
+            raise DataError(f"{video.video_id}: {key}: cannot be asked of {source.frames} frames. Fix: {remedy}")
     frames = {prompt.frame for prompt in prompts}
     other_prompts = [prompt for prompt in video.prompts() if prompt.frame not in frames]
     return PromptsFile(prompts=sorted([*other_prompts, *prompts], key=lambda prompt: prompt.frame))
@@ -352,7 +352,7 @@ def _chosen_proposals(keyframe: DecidedKeyframe, video: VideoFiles) -> dict[str,
     for name, proposal_id in keyframe.proposals.items():
         if proposal_id not in by_id:
             what = f"keyframe {keyframe.frame}: no proposal {proposal_id!r} for {name!r}"
-            raise DataError(f"{video.video_id}: {what}. Remedy: see {ProposalsFile.FILE} of the video")
+            raise DataError(f"{video.video_id}: {what}. Fix: see {ProposalsFile.FILE} of the video")
     proposals = {name: by_id[proposal_id] for name, proposal_id in keyframe.proposals.items()}
     check_masks((item.rle for item in proposals.values()), video.source, video.file(ProposalsFile))
     return proposals
@@ -361,16 +361,16 @@ def _chosen_proposals(keyframe: DecidedKeyframe, video: VideoFiles) -> dict[str,
 def _masks(keyframe: DecidedKeyframe, video: VideoFiles, objects: Mapping[str, str]) -> dict[str, Rle]:
     key = f"{video.video_id}: keyframe {keyframe.frame}"
     if keyframe.frame >= video.source.frames:
-        raise DataError(f"{key}: the video has {video.source.frames} frames. Remedy: count frames from 0")
+        raise DataError(f"{key}: the video has {video.source.frames} frames. Fix: count frames from 0")
     mentioned = [*keyframe.masks, *(attribute.object for attribute in keyframe.attributes)]
     unknown = [name for name in mentioned if name not in objects]
     if unknown:
-        raise DataError(f"{key}: {unknown[0]!r} has no category. Remedy: name it in `objects`")
+        raise DataError(f"{key}: {unknown[0]!r} has no category. Fix: name it in `objects`")
     parsed = parse_segmentations(list(keyframe.masks.values()), video.source.height, video.source.width)
     masks: dict[str, Rle] = {}
     for name, rle in zip(keyframe.masks, parsed, strict=True):
         if isinstance(rle, str):
-            raise DataError(f"{key}: the mask of {name!r}: {rle}. Remedy: {_FORMAT}")
+            raise DataError(f"{key}: the mask of {name!r}: {rle}. Fix: {_FORMAT}")
         masks[name] = rle
     return masks
 
@@ -379,7 +379,7 @@ def _check_layers(layers: Layers, video: VideoFiles, categories: Mapping[str, st
     for entry in layers.claims:
         for name in entry.objects:
             if name not in categories:
-                raise DataError(f"{video.video_id}: layers: {name!r} is not an object. Remedy: name it in `objects`")
+                raise DataError(f"{video.video_id}: layers: {name!r} is not an object. Fix: name it in `objects`")
         for span in entry.ranges:
             _check_range(video, f"layers: {entry.objects[0]!r}", span)
     for segment in (*layers.activities, *layers.process_steps):
@@ -389,4 +389,4 @@ def _check_layers(layers: Layers, video: VideoFiles, categories: Mapping[str, st
 def _check_range(video: VideoFiles, key: str, span: Range) -> None:
     if not span[0] < span[1] <= video.source.frames:
         remedy = f"give [start, end) within 0 and {video.source.frames}"
-        raise DataError(f"{video.video_id}: {key}: {list(span)} is not a range of frames. Remedy: {remedy}")
+        raise DataError(f"{video.video_id}: {key}: {list(span)} is not a range of frames. Fix: {remedy}")

@@ -93,7 +93,7 @@ def describe(project: Project, model: Model, config: GenerationConfig) -> Iterat
     """
     if reads_text_alone(model):
         what = "reads text alone, and every question about a video shows pictures"
-        raise ConfigError(f"{model.identity.name}: {what}. Remedy: ask a vision-language model")
+        raise ConfigError(f"{model.identity.name}: {what}. Fix: ask a vision-language model")
     with writing(project.folder):
         for video_id in sorted(project.file.videos):
             try:
@@ -105,7 +105,7 @@ def describe(project: Project, model: Model, config: GenerationConfig) -> Iterat
 def _describe_video(video: VideoFiles, model: Model, config: GenerationConfig) -> VideoDescription:
     domain = video.project.vocabulary()
     if not video.has(records.LinksFile):
-        raise DataError(f"{video.video_id}: has no tracks yet. Remedy: run `barista-bench annotate run` first")
+        raise DataError(f"{video.video_id}: has no tracks yet. Fix: run `barista-bench annotate run` first")
     identities, identity = video.identities(), model.identity
     keyframes = [identities.renamed(keyframe) for keyframe in video.accepted().keyframes]
     asked_with = (identity.name, identity.revision, identity.settings, dataclasses.asdict(config), video.source.sha256)
@@ -129,7 +129,7 @@ def _describe_video(video: VideoFiles, model: Model, config: GenerationConfig) -
             video.write(_described_file(questions, answers, video.source.frames, provenance))
     if failures:
         what = f"{len(failures)} of {len(questions)} questions failed, first: {failures[0]}"
-        raise DataError(f"{video.video_id}: {what}. Remedy: remove the cause, and run the same command again")
+        raise DataError(f"{video.video_id}: {what}. Fix: remove the cause, and run the same command again")
     described = _described_file(questions, answers, video.source.frames, provenance)
     video.write(described)
     return VideoDescription(video.video_id, len(questions), len(answers), described.unusable)

@@ -141,7 +141,7 @@ def _release(video: VideoFiles, layers: Layers) -> tuple[ReleaseFile, Counter[st
         annotations += _annotations(line, ids, source.height, source.width)
         count += 1
     if count != source.frames:
-        raise DataError(f"{video.video_id}: tracks hold {count} of {source.frames} frames. Remedy: {_REMEDY}")
+        raise DataError(f"{video.video_id}: tracks hold {count} of {source.frames} frames. Fix: {_REMEDY}")
     named = {name for entry in layers.claims for name in entry.objects}
     categories = {name: identities.categories[name] for name in sorted(drawn | named) if name in identities.categories}
     release = ReleaseFile(

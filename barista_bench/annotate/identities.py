@@ -91,13 +91,13 @@ class Identities:
         names = [edit.into, *edit.objects] if isinstance(edit, records.Merge) else [edit.object]
         unknown = [name for name in names if name not in self.categories]
         if unknown:
-            raise DataError(f"an edit names {unknown[0]!r}, which is not an object. Remedy: {_REMEDY}")
+            raise DataError(f"an edit names {unknown[0]!r}, which is not an object. Fix: {_REMEDY}")
         if isinstance(edit, records.Rename):
             self.categories[edit.object] = edit.category
             return
         if isinstance(edit, records.Split):
             if edit.new in self.categories:
-                raise DataError(f"a split makes {edit.new!r}, which is an object already. Remedy: {_REMEDY}")
+                raise DataError(f"a split makes {edit.new!r}, which is an object already. Fix: {_REMEDY}")
             self.categories[edit.new] = self.categories[edit.object]
         self._edits.append(edit)
 
@@ -108,7 +108,7 @@ class Identities:
                 earlier_name = names_by_object.setdefault(self.of(name, keyframe.frame), name)
                 if earlier_name != name:
                     what = f"{earlier_name!r} and {name!r} are merged, and both stand on keyframe {keyframe.frame}"
-                    raise DataError(f"{what}. Remedy: {_REMEDY}")
+                    raise DataError(f"{what}. Fix: {_REMEDY}")
 
 
 def _edits_in_force(edits: Sequence[records.SignedEdit]) -> list[records.Merge | records.Split | records.Rename]:
@@ -118,7 +118,7 @@ def _edits_in_force(edits: Sequence[records.SignedEdit]) -> list[records.Merge |
         edit = in_force.get(line)
         if isinstance(edit, records.Undo):
             if edit.line >= line:
-                raise DataError(f"edit {line} undoes line {edit.line}, which is no earlier edit. Remedy: {_REMEDY}")
+                raise DataError(f"edit {line} undoes line {edit.line}, which is no earlier edit. Fix: {_REMEDY}")
             in_force.pop(edit.line, None)
     return [edit for edit in in_force.values() if not isinstance(edit, records.Undo)]
 

@@ -137,7 +137,7 @@ class Project:
         """Return a video's files. Raises DataError for a video that is not in the project."""
         if video_id not in self.file.videos:
             video_ids = ", ".join(sorted(self.file.videos)[:5])
-            raise DataError(f"{self.folder}: no video {video_id!r}. Remedy: name one of {video_ids} ...")
+            raise DataError(f"{self.folder}: no video {video_id!r}. Fix: name one of {video_ids} ...")
         source = self.file.videos[video_id]
         path = confined(Path(self.file.folder), source.file)
         return VideoFiles(self, confined(self.folder, video_id), video_id, source, path)
@@ -216,7 +216,7 @@ class VideoFiles(NamedTuple):
         """Return the masks of every frame, in order. Raises DataError, also if there are none yet."""
         if not self.has(records.TrackLine):
             remedy = "run `barista-bench annotate run` until it is done"
-            raise DataError(f"{self.video_id}: has no tracks yet. Remedy: {remedy}")
+            raise DataError(f"{self.video_id}: has no tracks yet. Fix: {remedy}")
         return read_tracks(self.file(records.TrackLine), self.source)
 
     def open(self) -> FrameReader:
@@ -228,7 +228,7 @@ class VideoFiles(NamedTuple):
         """Raise DataError if the file differs from the project's start; the file is read only when it has changed."""
         if video_sha256(self.path, across_processes=True) != self.source.sha256:
             remedy = "put the file back, or start a new project"
-            raise DataError(f"{self.path}: is not the file that the project was started with. Remedy: {remedy}")
+            raise DataError(f"{self.path}: is not the file that the project was started with. Fix: {remedy}")
 
 
 @lru_cache(4)
@@ -244,10 +244,10 @@ def check_masks(rles: Iterable[Rle], source: VideoSource, path: Path | str, reme
     for rle in (masks := list(rles)):
         if rle.size != (source.height, source.width):
             what = f"a mask of {rle.size[1]}x{rle.size[0]} px, the video has {source.width}x{source.height}"
-            raise DataError(f"{path}: {what}. Remedy: {remedy}")
+            raise DataError(f"{path}: {what}. Fix: {remedy}")
     for problem in run_problems([rle.counts for rle in masks], source.height * source.width):
         if problem:
-            raise DataError(f"{path}: a mask's counts are not run lengths: {problem}. Remedy: {remedy}")
+            raise DataError(f"{path}: a mask's counts are not run lengths: {problem}. Fix: {remedy}")
 
 
 def read_tracks(path: Path, source: VideoSource) -> Iterator[records.TrackLine]:
@@ -263,7 +263,7 @@ def decode_track(line: bytes, where: str, source: VideoSource) -> records.TrackL
     try:
         decoded = _decode_track(line)
     except MALFORMED as error:
-        raise DataError(f"{where}: no frame of tracks ({error}). Remedy: {REMAKE}") from error
+        raise DataError(f"{where}: no frame of tracks ({error}). Fix: {REMAKE}") from error
     size = (source.height, source.width)
     check_masks((Rle(mask.counts, size) for mask in decoded.masks.values()), source, where, REMAKE)
     return decoded
@@ -286,13 +286,13 @@ def start(
     """
     target = check_place(folder)
     if (target / PROJECT_FILE).exists():
-        raise ConfigError(f"{folder}: already contains a project. Remedy: run it, or choose another folder")
+        raise ConfigError(f"{folder}: already contains a project. Fix: run it, or choose another folder")
     words = read_bounded(vocabulary, domain.MAX_BYTES, remedy="name a domain file") if vocabulary else None
     if words is None:
         words = resources.files(domain.__package__).joinpath("domain.yaml").read_bytes()
     names = list(_video_files(videos))
     if not names:
-        raise DataError(f"{videos}: no video in it. Remedy: name the folder of the .mp4 files, or of a release")
+        raise DataError(f"{videos}: no video in it. Fix: name the folder of the .mp4 files, or of a release")
     sources: dict[str, VideoSource] = {}
     lost: dict[str, str] = {}
     for (video_id, file), outcome in zip(
@@ -335,13 +335,13 @@ def writing(folder: Path) -> Iterator[None]:
         with FileLock(folder / LOCK_FILE, timeout=0):
             yield
     except Timeout as error:
-        raise ConfigError(f"{folder}: another process works on this project. Remedy: wait until it is done") from error
+        raise ConfigError(f"{folder}: another process works on this project. Fix: wait until it is done") from error
 
 
 def _video_files(videos: Path) -> Iterator[tuple[str, str]]:
     """Return id and path, relative to the folder, of all apparent videos, sorted by path."""
     if not videos.is_dir():
-        raise DataError(f"{videos}: no such folder. Remedy: name the folder of the videos")
+        raise DataError(f"{videos}: no such folder. Fix: name the folder of the videos")
     entries = sorted(chain(videos.iterdir(), videos.glob(f"*/{VIDEO_FILE}")))
     for path in entries:
         if path.is_file() and path.suffix.casefold() in VIDEO_SUFFIXES:
@@ -364,7 +364,7 @@ def _probe_video(videos: Path, file: str) -> VideoSource | str:
         path = confined(videos, file)
         name = path.stem if path.parent == videos.resolve() else path.parent.name
         if not valid_video_id(name) or name.startswith("."):
-            raise DataError(f"{name!r} is not a usable name for a video. Remedy: rename the file")
+            raise DataError(f"{name!r} is not a usable name for a video. Fix: rename the file")
         check_mp4(path)  # which an export writes
         with open_reader(path) as frames:
             frames.read([0])
@@ -408,7 +408,7 @@ class TrackIndex:
             return None
         track = decode_track(line, f"{path}: frame {frame}", video.source)
         if track.frame != frame:
-            raise DataError(f"{path}: frame {frame} is not in its line. Remedy: {REMAKE}")
+            raise DataError(f"{path}: frame {frame} is not in its line. Fix: {REMAKE}")
         return track
 
     def _starts_of(self, path: Path, file: BinaryIO) -> NDArray[np.int64]:

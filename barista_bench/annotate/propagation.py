@@ -74,19 +74,19 @@ def check_keyframes(frames: FrameReader, keyframes: Keyframes, span: range) -> N
     """Raise DataError, naming the video and the keyframe, for input that `Propagator.propagate` does not accept."""
     if span.step != 1 or not 0 <= span.start < span.stop <= len(frames):
         remedy = f"give consecutive frames of 0 to {len(frames) - 1}"
-        raise DataError(f"{frames.path}: cannot propagate over {span}. Remedy: {remedy}")
+        raise DataError(f"{frames.path}: cannot propagate over {span}. Fix: {remedy}")
     outside = sorted(set(keyframes).difference(span))
     if outside or not keyframes:
         what = f"keyframe {outside[0]} is outside" if outside else "there is no keyframe on"
         remedy = "give masks on at least one frame of the span, and on no other"
-        raise DataError(f"{frames.path}: {what} frames {span.start} to {span.stop - 1}. Remedy: {remedy}")
+        raise DataError(f"{frames.path}: {what} frames {span.start} to {span.stop - 1}. Fix: {remedy}")
     width, height = frames.size
     for frame, masks in sorted(keyframes.items()):
         for name, rle in masks.items():
             if rle.size != (height, width):
                 sizes = f"{rle.size[1]}x{rle.size[0]} px, the video {width}x{height}"
                 remedy = "give masks of the video's displayed size"
-                raise DataError(f"{frames.path}: keyframe {frame}: the mask of {name!r} is {sizes}. Remedy: {remedy}")
+                raise DataError(f"{frames.path}: keyframe {frame}: the mask of {name!r} is {sizes}. Fix: {remedy}")
 
 
 def decoded_frames(frames: FrameReader, order: Sequence[int]) -> Iterator[tuple[int, NDArray[np.uint8]]]:

@@ -126,7 +126,7 @@ class PhraseDetector:
         detections = []
         for label, (answer,) in zip(labels, self._grounder.generate(requests, GenerationConfig()), strict=True):
             if isinstance(answer, Failure):
-                raise DataError(f"{answer.error}. Remedy: use shorter words, or another detector")
+                raise DataError(f"{answer.error}. Fix: use shorter words, or another detector")
             boxes = msgspec.json.decode(answer.text, type=_PhraseBoxes)
             detections += [Detection(label, *row) for row in zip(boxes.scores, boxes.bboxes, strict=True)]
         return detections
@@ -284,10 +284,10 @@ class Proposer:
     def _check_models(self, prompts: Sequence[MaskPrompt], video: VideoFiles) -> None:
         if prompts and self.segmenter is None:
             remedy = 'name "grabcut" or "sam:CHECKPOINT" as "segmenter" in project.json'
-            raise DataError(f"{video.file(PromptsFile)}: the project has no model for prompts. Remedy: {remedy}")
+            raise DataError(f"{video.file(PromptsFile)}: the project has no model for prompts. Fix: {remedy}")
         if self.detector is None and any(prompt.words for prompt in prompts):
             remedy = 'name a "detector" in project.json, or give a box or points'
-            raise DataError(f"{video.file(PromptsFile)}: the project has no model that finds words. Remedy: {remedy}")
+            raise DataError(f"{video.file(PromptsFile)}: the project has no model that finds words. Fix: {remedy}")
 
     def _segment_prompts(self, picture: NDArray[np.uint8], prompts: Sequence[MaskPrompt]) -> Iterator[Proposal]:
         """Return a person's prompts, or without prompts, all detections."""

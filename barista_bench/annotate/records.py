@@ -390,7 +390,7 @@ def decode_record(content: bytes, kind: type[RecordT], where: str) -> RecordT:
     try:
         return msgspec.json.decode(as_utf8(content, where), type=kind)
     except MALFORMED as error:
-        raise DataError(f"{where}: {error}. Remedy: see docs/your_own_videos.md for the format") from error
+        raise DataError(f"{where}: {error}. Fix: see docs/your_own_videos.md for the format") from error
 
 
 def read_record(path: Path, kind: type[RecordT]) -> RecordT:

@@ -171,7 +171,7 @@ def load_sam(
         kind = transformers.AutoConfig.from_pretrained(source, **origin).model_type
         if kind not in classes:
             remedy = f"give a checkpoint of one of {', '.join(classes)}"
-            raise ModelError(f"model {source}: its type is {kind}, which is no {what}. Remedy: {remedy}")
+            raise ModelError(f"model {source}: its type is {kind}, which is no {what}. Fix: {remedy}")
         return getattr(transformers, classes[kind]).from_pretrained(source, **settings)
 
     model, scale = load_pretrained(
@@ -280,4 +280,4 @@ class _Tracking:
                 if frame not in outputs["cond_frame_outputs"]:
                     what = f"keyframe {frame}: the tracker did not take in the mask of {name!r}"
                     remedy = "use a version of transformers that this package allows"
-                    raise ModelError(f"{self._frames.path}: {what}. Remedy: {remedy}")
+                    raise ModelError(f"{self._frames.path}: {what}. Fix: {remedy}")

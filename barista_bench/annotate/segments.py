@@ -84,7 +84,7 @@ def plot_signal(video: VideoFiles, folder: Path) -> Path:
     from matplotlib.figure import Figure
 
     if not (video.has(SignalFile) and video.has(SegmentsFile)):
-        raise DataError(f"{video.video_id}: has no segments yet. Remedy: accept a signal and run the project")
+        raise DataError(f"{video.video_id}: has no segments yet. Fix: accept a signal and run the project")
     settings, fps = video.project.settings.segments, video.source.fps or 1.0
     raw = np.array(video.read(SignalFile).confidence, dtype=np.float64)
     seconds = np.arange(len(raw)) / fps

@@ -93,7 +93,7 @@ def lucas_kanade(rest: str) -> Propagator:
 def sam(rest: str) -> Propagator:
     """Return the propagator `sam:CHECKPOINT`."""
     if not rest:
-        raise ConfigError("propagator sam names no checkpoint. Remedy: write sam:CHECKPOINT")
+        raise ConfigError("propagator sam names no checkpoint. Fix: write sam:CHECKPOINT")
     return SamPropagator.load(rest)
 
 
@@ -113,7 +113,7 @@ def grab_cut(rest: str) -> Segmenter:
 def sam_segmenter(rest: str) -> Segmenter:
     """Return the segmenter `sam:CHECKPOINT`."""
     if not rest:
-        raise ConfigError("segmenter sam names no checkpoint. Remedy: write sam:CHECKPOINT")
+        raise ConfigError("segmenter sam names no checkpoint. Fix: write sam:CHECKPOINT")
     return PromptedSegmenter.load(rest)
 
 
@@ -131,7 +131,7 @@ def _refuse_rest(name: str, rest: str, *choices: str) -> None:
     if rest and rest not in choices:
         plain = name.split()[-1]
         forms = " or ".join((plain, *(f"{plain}:{choice}" for choice in choices)))
-        raise ConfigError(f"{name}:{rest} is unknown. Remedy: write {forms}")
+        raise ConfigError(f"{name}:{rest} is unknown. Fix: write {forms}")
 
 
 def _propagator(video: VideoFiles) -> Propagator:

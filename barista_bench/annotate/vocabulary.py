@@ -77,7 +77,7 @@ def add_names(path: Path, terms: Iterable[Term]) -> list[Term]:
         place = re.search(rf"(?m)^  {re.escape(name)}:\s*\n    dimensions:[^\S\n]*\n(?=( +)-)", text)
         if place is None:
             problem = f"attributes.{name}.dimensions is not a list with one line for each dimension"
-            raise ConfigError(f"{path}: {problem}. Remedy: add {', '.join(names)} to it by hand")
+            raise ConfigError(f"{path}: {problem}. Fix: add {', '.join(names)} to it by hand")
         line = yaml.safe_dump(names, default_flow_style=True, allow_unicode=True, width=10**6).strip()
         text = f"{text[: place.end()]}{place[1]}- {line}\n{text[place.end() :]}"
     if added:

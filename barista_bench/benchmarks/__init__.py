@@ -201,9 +201,7 @@ class BenchmarkRegistry(UserDict[str, Any]):
         if self.data[name] is None:
             benchmark = load_plugin("benchmarks", name)
             if not isinstance(benchmark, Benchmark) or benchmark.name != name:
-                raise ConfigError(
-                    f"benchmarks: {name!r} is not a Benchmark of that name. Remedy: correct its entry point"
-                )
+                raise ConfigError(f"benchmarks: {name!r} is not a Benchmark of that name. Fix: correct its entry point")
             self.data[name] = benchmark
         return self.data[name]
 
@@ -224,7 +222,7 @@ def get_benchmark(name: str) -> Benchmark:
         ConfigError: there is no such benchmark.
     """
     if name not in BENCHMARKS:
-        raise ConfigError(f"no benchmark {name!r}. Remedy: use --benchmark with one of {', '.join(BENCHMARKS)}")
+        raise ConfigError(f"no benchmark {name!r}. Fix: use --benchmark with one of {', '.join(BENCHMARKS)}")
     return BENCHMARKS[name]
 
 
@@ -288,7 +286,7 @@ def task_class(benchmark: str, name: str) -> type[Task]:
     task = get_benchmark(benchmark).find_task(name)
     if task is not None:
         return task
-    raise ConfigError(f"no task {name!r} of {benchmark}. Remedy: {nearest_of(name, task_names(benchmark))}")
+    raise ConfigError(f"no task {name!r} of {benchmark}. Fix: {nearest_of(name, task_names(benchmark))}")
 
 
 def parse_pairs(pairs: Sequence[str]) -> dict[str, Any]:
@@ -304,12 +302,12 @@ def parse_pairs(pairs: Sequence[str]) -> dict[str, Any]:
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals or not name:
-            raise ConfigError(f"{quoted(pair)} is not a setting. Remedy: write name=value")
+            raise ConfigError(f"{quoted(pair)} is not a setting. Fix: write name=value")
         task, dot, option = name.partition(".")
         settings = overrides.setdefault(task, {}) if dot else overrides
         key, setting = option if dot else name, json_value(value, otherwise=value)
         if not isinstance(settings, dict) or (key in settings and settings[key] != setting):
-            raise ConfigError(f"{quoted(pair)} contradicts an earlier setting of {quoted(task)}. Remedy: keep one")
+            raise ConfigError(f"{quoted(pair)} contradicts an earlier setting of {quoted(task)}. Fix: keep one")
         settings[key] = setting
     return overrides
 
@@ -326,12 +324,12 @@ def task_options(tasks: Sequence[type[Task]], values: Mapping[str, Any]) -> list
         if not any(name in task.options for task in tasks):
             options = sorted({option for task in tasks for option in task.options})
             hint = f"use one of {', '.join(options)}, or a task's name before it" if options else "leave it out"
-            raise ConfigError(f"no option {name!r} in {', '.join(names)}. Remedy: {hint}")
+            raise ConfigError(f"no option {name!r} in {', '.join(names)}. Fix: {hint}")
     option_sets = []
     for task in tasks:
         task_values = values.get(task.name, {})
         if not isinstance(task_values, Mapping):
-            raise ConfigError(f"option of {task.name} is {task_values!r}. Remedy: write {task.name}.name=value")
+            raise ConfigError(f"option of {task.name} is {task_values!r}. Fix: write {task.name}.name=value")
         option_sets.append({**{name: value for name, value in common.items() if name in task.options}, **task_values})
     return option_sets
 

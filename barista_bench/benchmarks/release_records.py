@@ -82,13 +82,13 @@ def annotation_files(root: Path, name: str, is_meant: Callable[[Path], bool], pa
     if root.is_file():
         return [root]
     if not root.is_dir():
-        raise DataError(f"{root}: no such file or folder. Remedy: name the annotations of {name}")
+        raise DataError(f"{root}: no such file or folder. Fix: name the annotations of {name}")
     paths = {path for pattern in patterns for path in root.glob(pattern)}
     files = [path for path in paths if path.suffix.lower() in (".json", ".jsonl") and is_meant(path.relative_to(root))]
     if not files:
-        raise DataError(f"{root}: holds no .json or .jsonl file of {name}. Remedy: name the folder of the annotations")
+        raise DataError(f"{root}: holds no .json or .jsonl file of {name}. Fix: name the folder of the annotations")
     if len(files) > MAX_FILES:
-        raise DataError(f"{root}: holds more than {MAX_FILES} annotation files. Remedy: name only the folder of {name}")
+        raise DataError(f"{root}: holds more than {MAX_FILES} annotation files. Fix: name only the folder of {name}")
     return sorted((path for path in files if path.is_file()), key=lambda path: (len(path.parts), path))
 
 
@@ -96,7 +96,7 @@ def no_records_error(root: Path, noun: str, problems: Sequence[Problem]) -> Data
     """Return the error of a release without a usable record."""
     first = f" (the first problem: {problems[0]})" if problems else ""
     return DataError(
-        printable(f"{root}: holds no {noun} that can be used{first}. Remedy: correct the files, or fetch them again")
+        printable(f"{root}: holds no {noun} that can be used{first}. Fix: correct the files, or fetch them again")
     )
 
 

@@ -63,7 +63,7 @@ class SentenceEncoder:
             from sentence_transformers import SentenceTransformer
         except ImportError as error:
             remedy = install_command("sentence")
-            raise ModelError(f"comparing sentences needs sentence-transformers ({error}). Remedy: {remedy}") from error
+            raise ModelError(f"comparing sentences needs sentence-transformers ({error}). Fix: {remedy}") from error
         from transformers import AutoModel, AutoTokenizer
 
         # sentence-transformers does not say which weights were missing and are random.
@@ -79,7 +79,7 @@ class SentenceEncoder:
         )
         if not isinstance(getattr(checkpoint.config, "hidden_size", None), int):
             kind = type(checkpoint).__name__
-            raise ModelError(f"encoder {name}: {kind} is not a text-only encoder. Remedy: name another")
+            raise ModelError(f"encoder {name}: {kind} is not a text-only encoder. Fix: name another")
         try:
             model = SentenceTransformer(
                 name,
@@ -91,7 +91,7 @@ class SentenceEncoder:
         except (OSError, ImportError, ValueError, KeyError, TypeError, AttributeError, RuntimeError) as error:
             cause = f"{type(error).__name__}: {first_line(error)}"
             remedy = "give a folder that sentence-transformers saved, or a Hub id"
-            raise ModelError(f"encoder {name}: cannot be loaded: {cause}. Remedy: {remedy}") from error
+            raise ModelError(f"encoder {name}: cannot be loaded: {cause}. Fix: {remedy}") from error
         return cls(model.eval(), revision_of(name, checkpoint.config))
 
     def similarity(self, first: Sequence[str], second: Sequence[str]) -> NDArray[np.float64]:
@@ -107,7 +107,7 @@ class SentenceEncoder:
     def embed(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """Return embeddings of length 1: (n, d). Raises DataError."""
         if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
-            raise DataError(f"{texts!r:.200} are no sentences. Remedy: give a list of strings")
+            raise DataError(f"{texts!r:.200} are no sentences. Fix: give a list of strings")
         new_texts = sorted({text for text in texts if text not in self._embeddings})
         if new_texts:
             readable = [text[:MAX_CHARACTERS].encode("utf-8", "replace").decode() for text in new_texts]
@@ -131,9 +131,9 @@ def sentence_encoder(name: str) -> SentenceEncoder:
     try:
         return SentenceEncoder.load(name)
     except (ModelError, DataError) as error:
-        complaint, _, remedy = str(error).partition(". Remedy: ")
+        complaint, _, remedy = str(error).partition(". Fix: ")
         raise ConfigError(
-            f"option encoder: {complaint}. Remedy: {remedy or 'name another encoder'}; or choose matcher=exact or "
+            f"option encoder: {complaint}. Fix: {remedy or 'name another encoder'}; or choose matcher=exact or "
             "matcher=synonyms, which need no model; to score a finished run again, without running the model, use "
             "by `barista-bench score RUN --option matcher=synonyms`"
         ) from error

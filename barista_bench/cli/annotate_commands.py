@@ -192,7 +192,7 @@ def _report_unknown_terms(project: Project, decisions: Decisions, add: bool) -> 
         how = "add them to" if add else "give --add-names, which adds the values of attributes, or add them to"
         warn(
             f"{decisions.video}: not in the vocabulary, so an export leaves them out: "
-            f"{', '.join(map(str, terms))}. Remedy: {how} {path}"
+            f"{', '.join(map(str, terms))}. Fix: {how} {path}"
         )
 
 
@@ -212,7 +212,7 @@ def _check_frame_count(read_video: MaskTracks | Decisions, files: VideoFiles) ->
     if count is not None and count != files.source.frames:
         remedy = "name the pictures by their frame (00000.jpg, 00005.jpg), or annotate all frames"
         what = f"masks of {count} frames for a video of {files.source.frames}"
-        raise DataError(f"{files.video_id}: {what}. Remedy: {remedy}")
+        raise DataError(f"{files.video_id}: {what}. Fix: {remedy}")
 
 
 def _readers(source: Path, source_format: FormatChoice) -> Iterator[Callable[[], Decisions | MaskTracks]]:

@@ -127,7 +127,7 @@ def exit_on_failures(counts: AskCounts, noun: str, hint: str = "") -> None:
     """End the command with exit code 1 if some of the requested work failed."""
     if counts.failed:
         raise _failure(
-            f"{counts.failed} {noun} failed, first: {counts.first_failure}. Remedy: fix the cause{hint} and "
+            f"{counts.failed} {noun} failed, first: {counts.first_failure}. Fix: fix the cause{hint} and "
             "run the same command again; only the failed ones are asked"
         )
     if counts.faulty:
@@ -178,7 +178,7 @@ def parsed_box_format(text: str | None) -> BoxFormat | None:
     try:
         return None if text is None else BoxFormat.parse(text)
     except ValueError as error:
-        raise ConfigError(f"{error}. Remedy: say e.g. --box-format yxyx/1000") from error
+        raise ConfigError(f"{error}. Fix: say e.g. --box-format yxyx/1000") from error
 
 
 def _print_version(wanted: bool) -> None:

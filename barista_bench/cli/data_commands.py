@@ -253,11 +253,9 @@ def _draft_domain(root: Path, benchmark: str, out: Path) -> None:
 
     with exit_on_error():
         if benchmark != "barista":
-            raise ConfigError(
-                "--domain-draft: works only for scene graphs. Remedy: name a data root, without --benchmark"
-            )
+            raise ConfigError("--domain-draft: works only for scene graphs. Fix: name a data root, without --benchmark")
         if out.exists():
-            raise ConfigError(f"{out}: exists already. Remedy: name a new file, or delete this one")
+            raise ConfigError(f"{out}: exists already. Fix: name a new file, or delete this one")
         graph = SceneGraph(root)
         text = draft(survey(graph), graph.root.resolve().name)
         write_whole(out, text.encode())
@@ -401,7 +399,7 @@ def trace(
     with exit_on_error():
         files = sorted((data / "frozen").glob("*.jsonl"))
         if not files:
-            raise ConfigError(f"{data}: no frozen/*.jsonl here. Remedy: name the folder that build wrote with --data")
+            raise ConfigError(f"{data}: no frozen/*.jsonl here. Fix: name the folder that build wrote with --data")
         owner = str(read_manifest(data).get("benchmark", DEFAULT_BENCHMARK))
         traced = tracing.trace({file.stem: read_frozen(file, owner) for file in files}, video_id, frame, within=within)
     print_result(*tracing.as_text(traced).removesuffix("\n").split("\n"))

@@ -125,7 +125,7 @@ def export_run(
     with exit_on_error():
         if form == "fiftyone":
             if judge is not None:
-                raise ConfigError("--judge is for the released layout. Remedy: leave it out")
+                raise ConfigError("--judge is for the released layout. Fix: leave it out")
             counts = write_fiftyone(run, out, data=data, root=root)
             echo(f"{counts.samples} samples", f"wrote {out}")
             if counts.left_out:

@@ -87,7 +87,7 @@ def generate(
             echo(*expected.lines())
             return
         if out is None:
-            raise ConfigError("out: is not given. Remedy: name a new folder with --out, or give --dry-run")
+            raise ConfigError("out: is not given. Fix: name a new folder with --out, or give --dry-run")
         reports = make(
             source,
             out,

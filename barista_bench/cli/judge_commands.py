@@ -88,7 +88,7 @@ def judges(
         for pair in family or []:
             name, _, vendor = pair.partition("=")
             if not (name and vendor):
-                raise ConfigError(f"--family: {pair!r} has no vendor. Remedy: write NAME=VENDOR")
+                raise ConfigError(f"--family: {pair!r} has no vendor. Fix: write NAME=VENDOR")
             vendors[name] = vendor
         with scored_runs(folders, data, root, option) as runs:
             judged = [judged_run for run in runs for judged_run in all_judged(run)]

@@ -299,10 +299,10 @@ def _refuse_contradictions(
     push: bool, pull_request: bool, branch: str | None, to_main: bool, model_folder: Path | None
 ) -> None:
     if not push and (pull_request or branch or to_main):
-        raise ConfigError("upload options need --push. Remedy: add it, or leave the options out")
+        raise ConfigError("upload options need --push. Fix: add it, or leave the options out")
     if pull_request and (branch or to_main):
-        raise ConfigError("more than one upload target. Remedy: give one of --pull-request, --branch, --to-main")
+        raise ConfigError("more than one upload target. Fix: give one of --pull-request, --branch, --to-main")
     if push and model_folder:
         raise ConfigError(
-            "--push merges with the repository on the Hub, not with --model-folder. Remedy: leave one of them out"
+            "--push merges with the repository on the Hub, not with --model-folder. Fix: leave out one"
         )

@@ -213,11 +213,11 @@ def score(
             if form is None or folders:
                 raise ConfigError(
                     "predictions need their format, and no run folder beside them. "
-                    f"Remedy: say --format with one of {', '.join(known_formats())}"
+                    f"Fix: say --format with one of {', '.join(known_formats())}"
                 )
             folders, options = import_recorded(predictions, out, form, model=model, options=options), {}
         if not folders:
-            raise ConfigError("nothing to score. Remedy: name run folders, or --predictions and --format")
+            raise ConfigError("nothing to score. Fix: name run folders, or --predictions and --format")
         folders = run_folders(folders)
         jobs = [
             ScoreJob(folder, data, root, run_options)

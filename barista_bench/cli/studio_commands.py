@@ -119,7 +119,7 @@ def _serve_study(paths: list[Path], *, has_other_options: bool) -> None:
         remedy = (
             "name the folder of one study, and no other path, --folder, --by, --compare or --port (`invite` takes it)"
         )
-        raise ConfigError(f"a study is served separately, at the port that `invite` saved. Remedy: {remedy}")
+        raise ConfigError(f"a study is served separately, at the port that `invite` saved. Fix: {remedy}")
     with study_server(paths[0]) as server:
         study = server.study
         print_result(f"{len(study.participants)} people can answer at {study.origin}, by their links")

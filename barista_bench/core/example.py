@@ -166,7 +166,7 @@ class TypedFields(msgspec.Struct):
         try:
             return msgspec.convert(fields, cls)
         except msgspec.ValidationError as error:
-            raise DataError(f"an example's {cls.__name__}: {error}. Remedy: build the dataset again") from error
+            raise DataError(f"an example's {cls.__name__}: {error}. Fix: build the dataset again") from error
 
     def write(self) -> dict[str, Any]:
         """Return JSON values, in the order declared."""

@@ -63,10 +63,10 @@ def frozen_line_of(record: object, *, nested: bool = False) -> FrozenLine:
     """
     line = typed(record, FrozenLine, "")
     if any(frame.video_id != line.video_id for frame in line.frames):
-        raise DataError("frames are of more than one video. Remedy: freeze again")
+        raise DataError("frames are of more than one video. Fix: freeze again")
     if not all(map(valid_video_id, line.video_id.split("/") if nested else [line.video_id])):
         wanted = "a relative path" if nested else "the name of one folder"
-        raise DataError(f"frames: video_id {line.video_id!r:.80} is not {wanted}. Remedy: name the video's folder")
+        raise DataError(f"frames: video_id {line.video_id!r:.80} is not {wanted}. Fix: name the video's folder")
     return line
 
 
@@ -83,7 +83,7 @@ def typed(value: object, kind: type[RecordT], where: str) -> RecordT:
         return msgspec.convert(value, kind)
     except (msgspec.ValidationError, RecursionError) as error:
         complaint, _, path = str(error).partition(" - at `$")
-        raise DataError(f"{where}{path.rstrip('`')}: {complaint}. Remedy: correct it".lstrip(".: ")) from error
+        raise DataError(f"{where}{path.rstrip('`')}: {complaint}. Fix: correct it".lstrip(".: ")) from error
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class ReleaseRoot:
     @cached_property
     def _graph(self) -> SceneGraph:
         if self.path is None:
-            raise DataError("the release is needed. Remedy: give the folder of its videos and annotations with --root")
+            raise DataError("the release is needed. Fix: give the folder of its videos and annotations with --root")
         return SceneGraph(self.path)
 
     def video(self, video_id: str, need: str) -> VideoGraph:
@@ -126,13 +126,13 @@ class ReleaseRoot:
 
     def _frame_size(self, video_id: str) -> tuple[int, int]:
         if self.path is None:
-            raise DataError("the file holds no frame size. Remedy: say with --root where its videos lie")
+            raise DataError("the file holds no frame size. Fix: say with --root where its videos lie")
         if confined(self.path, video_id, ANNOTATION_FILE).is_file():
             video = self._graph[video_id].video
             return video.width, video.height
         path = confined(self.path, video_id, VIDEO_FILE)
         if not path.is_file():
-            raise DataError(f"the file holds no frame size, and {path} is missing. Remedy: fetch the video")
+            raise DataError(f"the file holds no frame size, and {path} is missing. Fix: fetch the video")
         with open_reader(path) as reader:
             return reader.size
 
@@ -142,8 +142,8 @@ def _lookup_of(need: str) -> Iterator[None]:
     try:
         yield
     except DataError as error:
-        problem = str(error).partition(" Remedy:")[0].rstrip(".")
+        problem = str(error).partition(" Fix:")[0].rstrip(".")
         raise DataError(
             f"the file holds no {need}, and the annotations cannot be read: {problem}. "
-            "Remedy: say with --root where the whole release lies"
+            "Fix: say with --root where the whole release lies"
         ) from error

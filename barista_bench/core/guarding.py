@@ -45,7 +45,7 @@ def guarded(task: Task, method: Method, about: Example | str) -> Iterator[None]:
         where = about.example_id if isinstance(about, Example) else about
         cause = f"{type(error).__name__}: {error}".removesuffix(": ").rstrip(".")
         raise TaskError(
-            f"{task.benchmark}/{task.name}: {method} raised {cause[:500]} for {where}. Remedy: correct the task "
+            f"{task.benchmark}/{task.name}: {method} raised {cause[:500]} for {where}. Fix: correct the task "
             f"({type(task).__name__}.{method}) and start the same command again; no answer is lost"
         ) from error
 

@@ -65,17 +65,17 @@ class Sampling:
         unknown = sorted(set(overrides) - set(self.names()))
         if unknown:
             remedy = nearest_of(unknown[0], sorted(self.names()))
-            raise ConfigError(f"sampling has no {unknown[0]!r} here. Remedy: {remedy}")
+            raise ConfigError(f"sampling has no {unknown[0]!r} here. Fix: {remedy}")
         values = {name: tuple(value) if isinstance(value, list) else value for name, value in overrides.items()}
         types = get_type_hints(type(self), include_extras=True)
         for name, value in values.items():
             try:
                 msgspec.convert(value, types[name])  # only a check: an integer stays an integer
             except msgspec.ValidationError as error:
-                raise ConfigError(f"{name} is {value!r}. Remedy: give a value of its kind ({error})") from error
+                raise ConfigError(f"{name} is {value!r}. Fix: give a value of its kind ({error})") from error
         sampling = replace(self, **values)  # type: ignore[arg-type]
         if sampling.frame_range and sampling.frame_range[0] >= sampling.frame_range[1]:
-            raise ConfigError(f"frame_range is {sampling.frame_range}. Remedy: give two frames, start before stop")
+            raise ConfigError(f"frame_range is {sampling.frame_range}. Fix: give two frames, start before stop")
         return sampling
 
     def differences(self, default: Sampling) -> dict[str, object]:
@@ -91,7 +91,7 @@ class Sampling:
         """Raise DataError if `videos` names a video that the graph lacks."""
         absent = sorted(set(self.videos or ()) - set(graph.video_ids))
         if absent:
-            raise DataError(f"{graph.root}: no video {absent[0]!r}. Remedy: choose one of its {len(graph)} videos")
+            raise DataError(f"{graph.root}: no video {absent[0]!r}. Fix: choose one of its {len(graph)} videos")
 
     def sample(self, candidates: Sequence[CandidateT]) -> list[CandidateT]:
         """Shuffle and limit, as the released freezer does: `Random(seed).shuffle`, then the first `limit`.
@@ -165,7 +165,7 @@ class Option:
         kind = self.kind or type(self.default)
         if kind is float and type(value) is int and abs(value) < MAX_NUMBER:
             value = float(value)
-        remedy = f"Remedy: give --option {name}=VALUE, {self._expected_text(kind)}: {self.help}"
+        remedy = f"Fix: give --option {name}=VALUE, {self._expected_text(kind)}: {self.help}"
         if type(value) is not kind or not isinstance(value, bool | int | float | str):
             raise ConfigError(f"option {name} is {quoted(value)}. {remedy}")
         if isinstance(value, str) and len(value) > MAX_TEXT:

@@ -34,7 +34,7 @@ def plugin_entries(group: Group) -> dict[str, EntryPoint]:
         if first.value != entry.value:  # one package may be on the path twice
             raise ConfigError(
                 f"{group}: {entry.name!r} is registered twice, as {first.value} and {entry.value}. "
-                "Remedy: uninstall one of the two packages"
+                "Fix: uninstall one of the two packages"
             )
     return entries
 
@@ -44,11 +44,11 @@ def load_plugin(group: Group, name: str) -> object:
     entry = plugin_entries(group).get(name)
     if entry is None:
         choices = ", ".join(plugin_entries(group)) or "none: install this package with pip"
-        raise ConfigError(f"{group}: no {name!r}. Remedy: use one of {choices}")
+        raise ConfigError(f"{group}: no {name!r}. Fix: use one of {choices}")
     try:
         return entry.load()
     except (ImportError, AttributeError) as error:
         package = entry.dist.name if entry.dist else "its package"
         raise ConfigError(
-            f"{group}: {name!r} cannot be loaded from {entry.value} ({error}). Remedy: correct or uninstall {package}"
+            f"{group}: {name!r} cannot be loaded from {entry.value} ({error}). Fix: correct or uninstall {package}"
         ) from error

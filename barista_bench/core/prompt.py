@@ -129,7 +129,7 @@ class PromptTexts:
         Raises ConfigError if the wording has no such text.
         """
         if name not in self.extra:
-            raise ConfigError(f"the prompt file has no text extra.{name}, which this task asks. Remedy: write one")
+            raise ConfigError(f"the prompt file has no text extra.{name}, which this task asks. Fix: write one")
         return fill(self.extra[name], values)
 
     def fill(self, **values: str) -> tuple[str, str]:
@@ -154,7 +154,7 @@ class PromptTexts:
         if placed != image_count:
             raise ConfigError(
                 f"the user text of the wording {self.wording} places {placed} images, but {image_count} are shown. "
-                "Remedy: write {image} once for each, {images} once for all, or neither to have them come first"
+                "Fix: write {image} once for each, {images} once for all, or neither to have them come first"
             )
         return Prompt(fill(self.system, values), parts)
 
@@ -224,7 +224,7 @@ def in_domain_words(data: bytes, domain_file: Path | None) -> bytes:
 
     domain = load_domain(domain_file)
     if domain.prompts is None:
-        raise ConfigError(f"{domain_file}: prompts: missing. Remedy: add it as in the package's domain.yaml")
+        raise ConfigError(f"{domain_file}: prompts: missing. Fix: add it as in the package's domain.yaml")
     words = {f"domain.{name}": text for name, text in msgspec.structs.asdict(domain.prompts).items()}
     return fill(data.decode(), words).encode()
 
@@ -250,7 +250,7 @@ def parse_prompts(data: bytes, name: str) -> PromptTexts:
         texts = TaskTexts.model_validate(load_yaml(data, name), strict=True)
     except ValidationError as error:
         raise ConfigError(
-            f"{name}: {first_complaint(error)}. Remedy: give exactly version (a whole number), system and user "
+            f"{name}: {first_complaint(error)}. Fix: give exactly version (a whole number), system and user "
             "(texts), and extra (names and texts) where a task has it"
         ) from error
     return PromptTexts(sha256=hashlib.sha256(data).hexdigest(), **texts.model_dump())

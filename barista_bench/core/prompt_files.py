@@ -52,7 +52,7 @@ class PromptSet(_SetContent):
         return self.rubrics[task]
 
     def _missing_error(self, field: str, present: list[str]) -> ConfigError:
-        return ConfigError(f"{self.path}: {field}: not there (it has {', '.join(present) or 'none'}). Remedy: write it")
+        return ConfigError(f"{self.path}: {field}: not there (it has {', '.join(present) or 'none'}). Fix: write it")
 
 
 def content_hash(content: object) -> str:
@@ -74,7 +74,7 @@ def read_prompt_set(path: str | Path) -> PromptSet | None:
         fields = _SetContent.model_validate(content, strict=True)
     except ValidationError as error:
         raise ConfigError(
-            f"{path}: {first_complaint(error)}. Remedy: correct it, docs/prompt_files.md shows one"
+            f"{path}: {first_complaint(error)}. Fix: correct it, docs/prompt_files.md shows one"
         ) from error
     return PromptSet(path=str(path), **fields.model_dump())
 

@@ -86,7 +86,7 @@ class Question(ABC):
         for name, features in columns.items():
             if not features:
                 where = f"{self.benchmark}/{self.name}: {name}_type"
-                raise ConfigError(f"{where} has no field, and no file can hold such a column. Remedy: add a field")
+                raise ConfigError(f"{where} has no field, and no file can hold such a column. Fix: add a field")
         return Features({name: dict(features) for name, features in columns.items()})
 
     @abstractmethod
@@ -118,7 +118,7 @@ class Question(ABC):
 
     def answered_choices(self, prediction: Prediction) -> Sequence[str]:
         """Return the labels of `choices` that an answer names. Raises ConfigError if the task does not define this."""
-        raise ConfigError(f"{type(self).__name__} has choices, but no `answered_choices`. Remedy: leave its runs out")
+        raise ConfigError(f"{type(self).__name__} has choices, but no `answered_choices`. Fix: leave its runs out")
 
     def has_answer(self, example: Example) -> bool:
         """Whether the reference is known: questions with hidden answers are asked, and never scored."""
@@ -185,7 +185,7 @@ class Question(ABC):
         Raises:
             ConfigError: the task has no such answer.
         """
-        raise ConfigError(f"{self.benchmark}/{self.name} has no prior baseline. Remedy: use --model chance")
+        raise ConfigError(f"{self.benchmark}/{self.name} has no prior baseline. Fix: use --model chance")
 
     def centre_answer(self, example: Example, box_format: BoxFormat) -> str:
         """Return one box in the middle of the image for each requested object: the answer of the `centre_box` model.
@@ -193,7 +193,7 @@ class Question(ABC):
         Raises:
             ConfigError: the task asks for no boxes.
         """
-        raise ConfigError(f"{self.benchmark}/{self.name} asks for no boxes. Remedy: use --model chance or prior")
+        raise ConfigError(f"{self.benchmark}/{self.name} asks for no boxes. Fix: use --model chance or prior")
 
     def copied_answer(self, example: Example, box_format: BoxFormat) -> str:
         """Return the question's masks of the first frame on every frame: the answer of the `copy_first_mask` model.
@@ -201,7 +201,7 @@ class Question(ABC):
         Raises:
             ConfigError: the question gives no masks.
         """
-        raise ConfigError(f"{self.benchmark}/{self.name} gives no masks to copy. Remedy: use --model chance or prior")
+        raise ConfigError(f"{self.benchmark}/{self.name} gives no masks to copy. Fix: use --model chance or prior")
 
 
 class Scoring(ABC):
@@ -243,7 +243,7 @@ class Scoring(ABC):
         Raises:
             ConfigError: the task cannot do so.
         """
-        raise ConfigError(f"{type(self).__name__} cannot hold answers against each other. Remedy: leave its runs out")
+        raise ConfigError(f"{type(self).__name__} cannot hold answers against each other. Fix: leave its runs out")
 
     def resampling_unit(self, example: Example) -> str:
         """Return the unit of the example: intervals leave out, and tests exchange, complete units."""
@@ -271,7 +271,7 @@ class Task(Question, Scoring, Display):
         for name in values:
             if name not in self.options:
                 remedy = f"use one of {', '.join(self.options)}" if self.options else "leave it out"
-                raise ConfigError(f"{self.benchmark}/{self.name} has no option {quoted(name)}. Remedy: {remedy}")
+                raise ConfigError(f"{self.benchmark}/{self.name} has no option {quoted(name)}. Fix: {remedy}")
         self.chosen: dict[str, OptionValue] = {
             name: option.checked(name, values[name]) if name in values else option.default
             for name, option in self.options.items()
@@ -343,5 +343,5 @@ class Task(Question, Scoring, Display):
                 if frozen != self.chosen[name]:
                     raise ConfigError(
                         f"{example.example_id}: was frozen by the {name} {frozen!r}, not {self.chosen[name]!r}. "
-                        f"Remedy: say {name}={frozen}, or build the set again with {name}={self.chosen[name]}"
+                        f"Fix: say {name}={frozen}, or build the set again with {name}={self.chosen[name]}"
                     )

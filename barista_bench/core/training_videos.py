@@ -69,12 +69,12 @@ def join_without_leaks(sets: Mapping[str, TrainingVideos]) -> TrainingVideos:
             if leaked := training_set.videos & other_set.held_out:
                 raise DataError(
                     f"{name}: {len(leaked)} of its {len(training_set.videos)} training videos are test videos of "
-                    f"{other_name}, first: SHA-256 {min(leaked)[:12]}. Remedy: move them to the test split "
+                    f"{other_name}, first: SHA-256 {min(leaked)[:12]}. Fix: move them to the test split "
                     "(`build --split-file`), or leave that set out"
                 )
     formats = {each.box_format for each in sets.values()} - {None}
     if len(formats) > 1:
-        raise DataError(f"boxes are written as {' and '.join(sorted(map(str, formats)))}. Remedy: {_REMEDY}, all alike")
+        raise DataError(f"boxes are written as {' and '.join(sorted(map(str, formats)))}. Fix: {_REMEDY}, all alike")
     return TrainingVideos(
         videos=frozenset[str]().union(*(each.videos for each in sets.values())),
         held_out=frozenset[str]().union(*(each.held_out for each in sets.values())),

@@ -93,7 +93,7 @@ def unpack_release(archive: Path, target: Path, *, name: str) -> None:
         except _DAMAGED as error:
             raise SourceError(
                 f"{name}: cannot be unpacked ({type(error).__name__}: {error}). "
-                f"Remedy: if the file is damaged, delete {archive} and fetch it again"
+                f"Fix: if the file is damaged, delete {archive} and fetch it again"
             ) from error
         if unpacker.ignored:
             log.info(
@@ -189,7 +189,7 @@ class _Unpacker:
 
     def _refuse(self, member: _Member, reason: str, remedy: str = "") -> SourceError:
         remedy = remedy or "if you trust the archive, unpack it yourself and give the folder as the source"
-        return SourceError(f"{self.archive}: member {member.name!r} is refused: {reason}. Remedy: {remedy}")
+        return SourceError(f"{self.archive}: member {member.name!r} is refused: {reason}. Fix: {remedy}")
 
     def _path_parts(self, member: _Member) -> list[str]:
         if member.name.startswith("/"):

@@ -103,7 +103,7 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):
     def origin(self) -> Origin:
         config = self.config
         if not config.source:
-            raise ConfigError(f"{config.name}: no source. Remedy: pass source=<folder of the release>")
+            raise ConfigError(f"{config.name}: no source. Fix: pass source=<folder of the release>")
         # A Path: only `build` fetches from the Hub.
         source = Path(config.source)
         return open_origin(self.benchmark.name, source, videos=config.videos, split_file=config.split_file)
@@ -227,7 +227,7 @@ def _rows(
                     if mode == "linked":
                         late = [f.frame_index for f in example.frames if f.frame_index >= len(reader)]
                         if late:
-                            end = f"is past the end ({len(reader)} frames). Remedy: fetch the right video"
+                            end = f"is past the end ({len(reader)} frames). Fix: fetch the right video"
                             raise DataError(f"{path}: frame {late[0]} {end}")
                         row["frames"] = linked_frames(example)
                     else:

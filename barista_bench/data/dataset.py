@@ -121,7 +121,7 @@ class LinkedMedia:
         if sha256 != self.sha256:
             raise DataError(
                 f"{path}: is another video (SHA-256 {sha256[:12]}) than the dataset was made from "
-                f"({self.sha256[:12]}). Remedy: fetch that one, or build the dataset again"
+                f"({self.sha256[:12]}). Fix: fetch that one, or build the dataset again"
             )
         return store.frames(self.lazy, video_id)
 
@@ -139,7 +139,7 @@ class ExampleSet(ABC):
         self.split = split
         repeated = [name for name, count in Counter(e.example_id for e in self.examples).items() if count > 1]
         if repeated:
-            raise DataError(f"example {repeated[0]!r} appears in the dataset twice. Remedy: build it again")
+            raise DataError(f"example {repeated[0]!r} appears in the dataset twice. Fix: build it again")
         self.content_hash = content_hash(self.examples)
 
     def __len__(self) -> int:
@@ -161,7 +161,7 @@ class ExampleSet(ABC):
         if linked == self.is_linked:
             return self[index].media_digest
         if not linked:
-            raise DataError("a linked set holds no pictures. Remedy: build it with --frames frozen")
+            raise DataError("a linked set holds no pictures. Fix: build it with --frames frozen")
         example = self.examples[index]
         return _linked_digest(self._hashes[example.video_id], [frame.frame_index for frame in example.frames], example)
 
@@ -232,7 +232,7 @@ def config_names(data: str | Path) -> tuple[str, ...]:
     import datasets
 
     if Path(data).is_file():
-        raise ConfigError(f"{data}: is a file of one task. Remedy: name the task with --task")
+        raise ConfigError(f"{data}: is a file of one task. Fix: name the task with --task")
     if (Path(data) / MANIFEST).is_file():
         return tuple(local_splits(Path(data)))
     refuse_unknown_name(data)
@@ -251,18 +251,18 @@ class FrozenExamples(ExampleSet):
     ) -> None:
         examples = list(read_frozen(path, benchmark, root=root))
         if examples and examples[0].task != config:
-            raise ConfigError(f"{path}: holds {examples[0].task}, not {config}. Remedy: say --task {examples[0].task}")
+            raise ConfigError(f"{path}: holds {examples[0].task}, not {config}. Fix: say --task {examples[0].task}")
         if split != "all":
             examples = [example for example in examples if example.metadata.get("split") == split]
         if not examples:
-            raise ConfigError(f"{path}: no example of split {split!r}. Remedy: use --split all")
+            raise ConfigError(f"{path}: no example of split {split!r}. Fix: use --split all")
         super().__init__(examples[:limit], split)
         self.path, self.root = path, root
 
     def __getitem__(self, index: int) -> LoadedExample:
         example = self.examples[index]
         if self.root is None:
-            raise ConfigError(f"{self.path}: its videos are needed. Remedy: say with --root where they lie")
+            raise ConfigError(f"{self.path}: its videos are needed. Fix: say with --root where they lie")
         file = get_benchmark(example.benchmark).video_file(example.video_id)
         lazy = LazyFrames(file, [frame.frame_index for frame in example.frames], root=str(self.root))
         return _with_linked_media(example, lazy, video_sha256(Path(lazy.path)))
@@ -277,7 +277,7 @@ class FrozenExamples(ExampleSet):
 
     def video_hashes(self) -> dict[str, str]:
         if self.root is None:
-            raise DataError(f"{self.path}: its videos are needed. Remedy: say with --root where they lie")
+            raise DataError(f"{self.path}: its videos are needed. Fix: say with --root where they lie")
         videos = {example.video_id: get_benchmark(example.benchmark).video_file for example in self.examples}
         return {name: video_sha256(Path(self.root) / file(name)) for name, file in videos.items()}
 
@@ -308,13 +308,13 @@ class BuiltExamples(ExampleSet):
         if self._rows.is_linked:
             lazy = _lazy_frames(row.get("frames"), example, str(self._root))
             if not isinstance(sha256 := row.get("video_sha256"), str):
-                raise DataError(f"{example.example_id}: video_sha256 is missing. Remedy: build the dataset again")
+                raise DataError(f"{example.example_id}: video_sha256 is missing. Fix: build the dataset again")
             return _with_linked_media(example, lazy, sha256)
         images = row["images"] if isinstance(row["images"], list) else []
         files = [image.get("bytes") if isinstance(image, dict) else None for image in images]
         media = tuple(content for content in files if isinstance(content, bytes) and content)
         if not media or len(media) < len(images):
-            raise DataError(f"{example.example_id}: a picture is missing. Remedy: build the dataset again")
+            raise DataError(f"{example.example_id}: a picture is missing. Fix: build the dataset again")
         digests = [hashlib.sha256(data).hexdigest() for data in media]
         return LoadedExample(example, media, hashlib.sha256(json.dumps(digests).encode()).hexdigest())
 
@@ -329,7 +329,7 @@ class BuiltExamples(ExampleSet):
             return FrameTimes.of_seconds([frame.frame_index for frame in example.frames], moments)
         except ValueError as error:
             complaint = f"{example.example_id}: frame_seconds are no times of its frames ({error})"
-            raise DataError(f"{complaint}. Remedy: build the dataset again") from error
+            raise DataError(f"{complaint}. Fix: build the dataset again") from error
 
     def video_hashes(self) -> dict[str, str]:
         return hash_by_video(hash_columns(self._rows.columns, self._where), self._where)
@@ -350,7 +350,7 @@ def _examples(data: str | Path, columns: pa.Table, task_key: tuple[str, str]) ->
         if (example.benchmark, example.task) != task_key:
             raise DataError(
                 f"{data}: row {number} ({example.example_id!r}) is of {example.benchmark}/{example.task}, not of "
-                f"{'/'.join(task_key)}. Remedy: name the benchmark and the task that this dataset is of"
+                f"{'/'.join(task_key)}. Fix: name the benchmark and the task that this dataset is of"
             )
         try:
             refuse_other_version(row.get("task_version"), task)
@@ -386,16 +386,16 @@ def _name_in(batch: pa.RecordBatch, number: int) -> object:
 
 
 def _broken_row(data: str | Path, number: int, name: object, error: Exception) -> DataError:
-    return DataError(f"{data}: row {number} ({name!r}): {error}. Remedy: build the dataset again")
+    return DataError(f"{data}: row {number} ({name!r}): {error}. Fix: build the dataset again")
 
 
 def _lazy_frames(frames: object, example: Example, root: str) -> LazyFrames:
     """Return the frames that a row of a linked set names."""
     indices = frames.get("indices") if isinstance(frames, dict) else None
     if not isinstance(frames, dict) or set(frames) != {"video", "indices"} or not isinstance(frames["video"], str):
-        raise DataError(f"{example.example_id}: frames is not a video with indices. Remedy: build the dataset again")
+        raise DataError(f"{example.example_id}: frames is not a video with indices. Fix: build the dataset again")
     if indices != [frame.frame_index for frame in example.frames]:
-        raise DataError(f"{example.example_id}: frames and frame_indices differ. Remedy: build the dataset again")
+        raise DataError(f"{example.example_id}: frames and frame_indices differ. Fix: build the dataset again")
     return LazyFrames(frames["video"], indices, root=root)
 
 
@@ -422,8 +422,8 @@ def _video_root(data: str | Path, root: str | Path | None) -> Path:
     if root is not None:
         return Path(root)
     if not (Path(data) / MANIFEST).is_file():
-        raise ConfigError(f"{data}: its frames are linked to videos. Remedy: say where they lie with --root")
+        raise ConfigError(f"{data}: its frames are linked to videos. Fix: say where they lie with --root")
     recorded = recorded_root(data)
     if recorded is None:
-        raise ConfigError(f"{data}: does not say where its videos lie. Remedy: say so with --root")
+        raise ConfigError(f"{data}: does not say where its videos lie. Fix: say so with --root")
     return recorded

@@ -43,7 +43,7 @@ def refuse_unknown_name(data: str | Path) -> None:
     if "/" not in str(data) and not Path(data).exists() and not (cache / data).is_dir():
         raise DataError(
             f"{data}: no folder here, and no dataset of that name in {cache}. "
-            "Remedy: give a folder that `barista-bench build` wrote, or a Hub dataset as org/name"
+            "Fix: give a folder that `barista-bench build` wrote, or a Hub dataset as org/name"
         )
 
 
@@ -73,7 +73,7 @@ def reading_datasets(problem: str, remedy: str) -> Iterator[None]:
             yield
     # RuntimeError: a dataset that is a script.
     except (ValueError, FileNotFoundError, ConnectionError, RuntimeError, datasets.exceptions.DatasetsError) as error:
-        raise DataError(f"{problem} ({error}). Remedy: {remedy}") from error
+        raise DataError(f"{problem} ({error}). Fix: {remedy}") from error
 
 
 @contextmanager

@@ -152,14 +152,14 @@ def _check_settings(
     unknown = [name for name in configs if name not in known_configs]
     if unknown:
         remedy = f"{nearest_of(unknown[0], known_configs)}, with --configs"
-        raise ConfigError(f"no config {unknown[0]!r}. Remedy: {remedy}")
+        raise ConfigError(f"no config {unknown[0]!r}. Fix: {remedy}")
     repeated = [name for name, count in Counter(configs).items() if count > 1]
     if repeated:
-        raise ConfigError(f"config {repeated[0]!r} is named twice. Remedy: name it once")
+        raise ConfigError(f"config {repeated[0]!r} is named twice. Fix: name it once")
     if not 1 <= jpeg_quality <= 100:
-        raise ConfigError(f"jpeg_quality is {jpeg_quality}. Remedy: give --jpeg-quality 1 to 100")
+        raise ConfigError(f"jpeg_quality is {jpeg_quality}. Fix: give --jpeg-quality 1 to 100")
     if prompts is not None and layout != "release":
-        raise ConfigError("prompts are frozen only in the layout release. Remedy: give them to run, or leave them out")
+        raise ConfigError("prompts are frozen only in the layout release. Fix: give them to run, or leave them out")
 
 
 def _plans(
@@ -196,7 +196,7 @@ def _result(
         reason = next((reason for name, reason in empty.items() if name in plans.by_task), next(iter(empty.values())))
         if plans.by_task or len(empty) == 1:
             raise reason
-        raise DataError(f"no example for any of {', '.join(empty)}. Remedy: loosen the sampling. First: {reason}")
+        raise DataError(f"no example for any of {', '.join(empty)}. Fix: loosen the sampling. First: {reason}")
     # A local path says nothing to others, and may say too much.
     source: dict[str, Any] = dict(origin.identity) if origin.identity["kind"] == "hub" else {"kind": "local"}
     if origin.terms:

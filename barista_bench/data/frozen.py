@@ -68,7 +68,7 @@ def released_line(example: Example, question: str | None = None) -> str:
 def _released_format(owner: Example | Task) -> FrozenFormat:
     frozen_format = get_benchmark(owner.benchmark).frozen_format
     if frozen_format is None:
-        raise ConfigError(f"{owner.benchmark}: its release freezes no examples. Remedy: use --layout ours")
+        raise ConfigError(f"{owner.benchmark}: its release freezes no examples. Fix: use --layout ours")
     return frozen_format
 
 
@@ -100,7 +100,7 @@ def refuse_other_version(version: object, task: type[Task]) -> None:
     if version != task.version:
         raise DataError(
             f"frozen by version {version!r:.20} of {task.benchmark}/{task.name}, which is now {task.version}: its "
-            "rules have changed. Remedy: build the set again"
+            "rules have changed. Fix: build the set again"
         )
 
 
@@ -113,17 +113,17 @@ def refuse_unusable(examples: Sequence[Example], where: str) -> None:
     for example in examples:
         name, split, count = example.example_id, example.metadata.get("split"), len(example.frames)
         if not 1 <= count <= MAX_FRAMES:
-            raise DataError(f"{where}: {name!r} has {count} frames. Remedy: ask for 1 to {MAX_FRAMES} of them")
+            raise DataError(f"{where}: {name!r} has {count} frames. Fix: ask for 1 to {MAX_FRAMES} of them")
         if not isinstance(split, str) or not _SPLIT.fullmatch(split) or split == "all":
-            raise DataError(f"{where}: {name!r} is of split {split!r:.80}. Remedy: call it as test or train are called")
+            raise DataError(f"{where}: {name!r} is of split {split!r:.80}. Fix: call it as test or train are called")
         try:
             frozen_line(example).encode()
         except ValueError as error:
             remedy = "correct its text (lone surrogates) and numbers (NaN)"
-            raise DataError(f"{where}: {name!r} cannot be written ({error}). Remedy: {remedy}") from error
+            raise DataError(f"{where}: {name!r} cannot be written ({error}). Fix: {remedy}") from error
     repeated = [name for name, count in Counter(example.example_id for example in examples).items() if count > 1]
     if repeated:
-        raise DataError(f"{where}: example {repeated[0]!r} is there twice. Remedy: keep one")
+        raise DataError(f"{where}: example {repeated[0]!r} is there twice. Fix: keep one")
 
 
 def write_frozen(examples: Iterable[Example], path: str | Path) -> None:
@@ -177,7 +177,7 @@ def read_frozen(path: str | Path, benchmark: str = "barista", *, root: str | Pat
             examples[number] = _example(record, benchmark, release)
             frozen_line(examples[number]).encode()
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError, ConfigError) as error:
-            problems[f"no frozen example ({error!r:.200}). Remedy: freeze again"].append(number)
+            problems[f"no frozen example ({error!r:.200}). Fix: freeze again"].append(number)
         except DataError as error:
             problems[str(error)].append(number)
     ordered_examples = {number: examples[number] for number, _ in records if number in examples}
@@ -186,9 +186,9 @@ def read_frozen(path: str | Path, benchmark: str = "barista", *, root: str | Pat
     for number, example in ordered_examples.items():
         first = first_lines.setdefault(example.example_id, number)
         if first != number:
-            problems[f"{example.example_id!r} repeats line {first}. Remedy: keep one"].append(number)
+            problems[f"{example.example_id!r} repeats line {first}. Fix: keep one"].append(number)
         if example.task != task:
-            problems[f"tasks {sorted((example.task, task))} are mixed. Remedy: one task a file"].append(number)
+            problems[f"tasks {sorted((example.task, task))} are mixed. Fix: one task a file"].append(number)
     refuse_lines(path, problems)
     yield from ordered_examples.values()
 
@@ -256,14 +256,14 @@ def _example(record: dict[str, Any], benchmark: str, release: ReleaseRoot) -> Ex
     task, data = task_class(benchmark, line.task_name), line.task_data
     if "inputs" not in data or "target" not in data:
         if benchmark_record.frozen_format is None:
-            raise DataError("task_data has no inputs and target. Remedy: freeze again")
+            raise DataError("task_data has no inputs and target. Fix: freeze again")
         return benchmark_record.frozen_format.read(task, line, release)
     refuse_other_version(record.get("task_version"), task)
     fields = {"inputs": dict(data["inputs"]), "target": dict(data["target"]), "metadata": line.metadata}
     for column, names in _fields(task):
         absent_names = [name for name in names if name not in fields[column]]
         if absent_names:
-            raise DataError(f"{column} has no {absent_names[0]!r}. Remedy: freeze again")
+            raise DataError(f"{column} has no {absent_names[0]!r}. Fix: freeze again")
     return Example(
         example_id=line.example_id,
         benchmark=benchmark,

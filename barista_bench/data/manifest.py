@@ -125,7 +125,7 @@ def read_manifest(folder: str | Path) -> dict[str, Any]:
     remedy = "run `barista-bench build`"
     manifest = read_bounded_json(path, MAX_MANIFEST, what="no built dataset here", remedy=remedy)
     if not isinstance(manifest, dict):
-        raise DataError(f"{path}: is {type(manifest).__name__}, not an object. Remedy: {remedy}")
+        raise DataError(f"{path}: is {type(manifest).__name__}, not an object. Fix: {remedy}")
     return manifest
 
 
@@ -139,7 +139,7 @@ def rows_of_configs(folder: str | Path) -> dict[str, dict[str, int]]:
     try:
         configs = msgspec.convert(read_manifest(folder).get("configs"), list[_ConfigRows])
     except msgspec.ValidationError as error:
-        raise DataError(f"{Path(folder) / MANIFEST}: configs: {error}. Remedy: run `barista-bench build`") from error
+        raise DataError(f"{Path(folder) / MANIFEST}: configs: {error}. Fix: run `barista-bench build`") from error
     return {config.name: config.rows for config in configs}
 
 

@@ -73,7 +73,7 @@ class Origin(ABC):
 
     def table_identity(self) -> list[object]:
         """The identity of a scene graph's tables."""
-        raise ConfigError(f"{self.benchmark.name} has no tables. Remedy: name its tasks")
+        raise ConfigError(f"{self.benchmark.name} has no tables. Fix: name its tasks")
 
 
 class GraphOrigin(Origin):
@@ -158,15 +158,15 @@ def open_origin(
     benchmark = get_benchmark(name)
     if benchmark.open_release is None:
         if videos is not None:
-            raise ConfigError(f"{name}: its videos lie beside the annotations. Remedy: leave videos out")
+            raise ConfigError(f"{name}: its videos lie beside the annotations. Fix: leave videos out")
         return GraphOrigin(name, source, revision=revision, strict=strict, split_file=split_file)
     for setting, value in (("revision", revision), ("split_file", split_file), ("strict", strict or None)):
         if value is not None:
-            raise ConfigError(f"{name} takes no {setting}. Remedy: leave it out")
+            raise ConfigError(f"{name} takes no {setting}. Fix: leave it out")
     for folder in (source, videos):
         if folder is not None and not Path(folder).exists():
             raise SourceError(
-                f"{folder}: does not exist. Remedy: fetch the release ({benchmark.homepage}) and name its folder"
+                f"{folder}: does not exist. Fix: fetch the release ({benchmark.homepage}) and name its folder"
             )
     return ReleaseOrigin(name, benchmark.open_release(Path(source), Path(videos) if videos else None), source)
 
@@ -219,14 +219,14 @@ def load_splits(path: str | Path, video_ids: tuple[str, ...]) -> dict[str, str]:
     try:
         splits = {name: [str(video) for video in content[name]] for name in SPLITS}
     except (KeyError, TypeError) as error:
-        raise DataError(f"{path}: no split file ({error!r}). Remedy: {_SPLIT_REMEDY}") from error
+        raise DataError(f"{path}: no split file ({error!r}). Fix: {_SPLIT_REMEDY}") from error
     in_both = set(splits[TRAIN]) & set(splits[TEST])
     if in_both:
-        raise DataError(f"{path}: {sorted(in_both)[0]!r} is in both splits. Remedy: keep it in one")
+        raise DataError(f"{path}: {sorted(in_both)[0]!r} is in both splits. Fix: keep it in one")
     split_of = {video: name for name, videos in splits.items() for video in videos}
     absent = [video for video in video_ids if video not in split_of]
     if absent:
-        raise DataError(f"{path}: video {absent[0]!r} is in no split. Remedy: add it")
+        raise DataError(f"{path}: video {absent[0]!r} is in no split. Fix: add it")
     return {video: split_of[video] for video in video_ids}
 
 

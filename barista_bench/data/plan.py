@@ -209,7 +209,7 @@ def plan_tasks(
         ConfigError: `num_proc` is less than 1.
     """
     if num_proc < 1:
-        raise ConfigError(f"num_proc is {num_proc}. Remedy: give --num-proc 1 or more")
+        raise ConfigError(f"num_proc is {num_proc}. Fix: give --num-proc 1 or more")
     by_name = {task.name: (task, sampling) for task, sampling in sampled_tasks}
     for _, sampling in sampled_tasks:
         sampling.refuse_unknown_videos(graph)
@@ -256,9 +256,9 @@ def plan_release(release: Release, sampled_tasks: Sequence[tuple[Task, Sampling]
         name = f"{task.benchmark}/{task.name}"
         for setting in ("preparations", "frame_range"):
             if getattr(sampling, setting) is not None:
-                raise ConfigError(f"{name} is not sampled by {setting}. Remedy: leave it out")
+                raise ConfigError(f"{name} is not sampled by {setting}. Fix: leave it out")
         if not isinstance(task, ReleaseTask):
-            raise ConfigError(f"{name} needs a scene graph. Remedy: build it from one")
+            raise ConfigError(f"{name} needs a scene graph. Fix: build it from one")
         items = list(tqdm(task.examples(release, sampling), task.name, unit="example", disable=not progress))
         unmatched -= {_video_id(item) for item in items}
         if sampling.videos is not None:
@@ -270,7 +270,7 @@ def plan_release(release: Release, sampled_tasks: Sequence[tuple[Task, Sampling]
             if isinstance(item, Example) and (not sampling.splits or item.metadata.get("split") in sampling.splits)
         ]
         if any("split" not in example.metadata for example in examples):
-            raise ConfigError(f"{name}: an example names no split. Remedy: correct the task")
+            raise ConfigError(f"{name}: an example names no split. Fix: correct the task")
         refuse_unusable(examples, f"{release.root}: {name}")
         sampled = tuple(sampling.sample(examples))
         if sampled:
@@ -278,7 +278,7 @@ def plan_release(release: Release, sampled_tasks: Sequence[tuple[Task, Sampling]
         else:
             empty[task.name] = _no_examples(str(release.root), task, sampling, skipped)
     if unmatched:
-        raise DataError(f"{release.root}: no question about video {min(unmatched)!r}. Remedy: choose one of its videos")
+        raise DataError(f"{release.root}: no question about video {min(unmatched)!r}. Fix: choose one of its videos")
     return Plans(plans, empty, {}, tuple(release.problems))
 
 
@@ -353,9 +353,9 @@ def _no_examples(root: str, task: Task, sampling: Sampling, skipped: Sequence[Sk
     flags = " or ".join(f"--sampling {task.name}.{name}=false" for name in switches)
     remedy = f"loosen the sampling{f' ({flags})' if flags else ''}"
     if not skipped:
-        return NoExamples(f"{where}: there is none to ask about. Remedy: {remedy}, or check the release")
+        return NoExamples(f"{where}: there is none to ask about. Fix: {remedy}, or check the release")
     reasons = most_frequent_reasons(Counter(item.reason for item in skipped))
-    return NoExamples(f"{where}: {len(skipped)} were left out: {reasons}. Remedy: correct these faults, or {remedy}")
+    return NoExamples(f"{where}: {len(skipped)} were left out: {reasons}. Fix: correct these faults, or {remedy}")
 
 
 def task_overrides(benchmark: str, name: str, tasks: Sequence[str], sampling: Mapping[str, Any]) -> dict[str, Any]:
@@ -370,8 +370,8 @@ def task_overrides(benchmark: str, name: str, tasks: Sequence[str], sampling: Ma
         if not any(key in names for names in read_names.values()):
             readable = sorted(set().union(*read_names.values()))
             remedy = nearest_of(key, [*readable, *tasks])
-            raise ConfigError(f"sampling has no parameter and no task {key!r}. Remedy: {remedy}")
+            raise ConfigError(f"sampling has no parameter and no task {key!r}. Fix: {remedy}")
     overrides = sampling.get(name, {})
     if not isinstance(overrides, Mapping):
-        raise ConfigError(f"sampling of {name} is {overrides!r}. Remedy: give name and value, e.g. {name}.limit=50")
+        raise ConfigError(f"sampling of {name} is {overrides!r}. Fix: give name and value, e.g. {name}.limit=50")
     return {**{key: value for key, value in shared_values.items() if key in read_names[name]}, **overrides}

@@ -59,7 +59,7 @@ def _load_builder(
     if path in BENCHMARKS and settings.get("source"):
         config_names = config_names_of(path)
         if name not in config_names:
-            raise ConfigError(f"{path}: no config {name!r}. Remedy: use one of {', '.join(config_names)}")
+            raise ConfigError(f"{path}: no config {name!r}. Fix: use one of {', '.join(config_names)}")
         builder_settings = {key: value for key, value in settings.items() if key not in _DOWNLOAD_SETTINGS}
         builder = BenchmarkBuilder(dataset_name=path, config_name=name, hash=__version__, **builder_settings)
     else:

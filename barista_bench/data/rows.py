@@ -182,11 +182,11 @@ class BuiltRows:
             if self._pictures is None:
                 self._pictures = self._open()
         if "images" not in self._pictures.column_names:
-            raise DataError(f"{row['example_id']}: neither images nor frames. Remedy: build the dataset again")
+            raise DataError(f"{row['example_id']}: neither images nor frames. Fix: build the dataset again")
         place = self._places[index]
         picture_rows = self._pictures[place].to_pylist() if place < len(self._pictures) else []
         if not picture_rows or picture_rows[0].get("example_id") != row["example_id"]:
-            raise DataError(f"{row['example_id']}: the dataset was changed while it was read. Remedy: start again")
+            raise DataError(f"{row['example_id']}: the dataset was changed while it was read. Fix: start again")
         return {**row, "images": picture_rows[0]["images"]}
 
 
@@ -223,7 +223,7 @@ def video_hashes(folder: Path, configs: Sequence[str] = ()) -> dict[str, dict[st
     pairs: dict[str, list[tuple[object, object]]] = defaultdict(list)
     tables = [(config, split) for config in configs or local_splits(folder) for split, _ in _shards(folder / config)]
     if not tables:
-        raise DataError(f"{folder}: no rows of {', '.join(configs) or 'any config'}. Remedy: run `barista-bench build`")
+        raise DataError(f"{folder}: no rows of {', '.join(configs) or 'any config'}. Fix: run `barista-bench build`")
     for config, split in dict.fromkeys(tables):
         columns = _read_columns(_split_files(folder, config, split), f"{folder}/{config}")
         if (
@@ -237,7 +237,7 @@ def hash_columns(columns: pa.Table, where: str) -> Iterator[tuple[object, object
     """Return id and SHA-256 of the video of each row, unchecked. Raises DataError if there is no such column."""
     names = ("video_id", "video_sha256")
     if missing := set(names).difference(columns.column_names):
-        raise DataError(f"{where}: has no column {min(missing)}. Remedy: build the dataset again")
+        raise DataError(f"{where}: has no column {min(missing)}. Fix: build the dataset again")
     return zip(*(columns[name].to_pylist() for name in names), strict=True)
 
 
@@ -248,7 +248,7 @@ def hash_by_video(pairs: Iterable[tuple[object, object]], where: str) -> dict[st
         is_hash = isinstance(sha256, str) and _SHA256.fullmatch(sha256) is not None
         if not isinstance(video, str) or not is_hash or hashes.setdefault(video, str(sha256)) != sha256:
             complaint = f"video_sha256: video {video!r} has no SHA-256 in a row, or two"
-            raise DataError(f"{where}: {complaint}. Remedy: build the dataset again")
+            raise DataError(f"{where}: {complaint}. Fix: build the dataset again")
     return hashes
 
 
@@ -262,7 +262,7 @@ def _shards(folder: Path) -> list[tuple[str, Path]]:
             numbers[match[1], int(match[3])].add(int(match[2]))
     for (split, count), present in numbers.items():
         if present != set(range(count)):
-            raise DataError(f"{folder}: {len(present)} of {count} files of {split} are here. Remedy: fetch them all")
+            raise DataError(f"{folder}: {len(present)} of {count} files of {split} are here. Fix: fetch them all")
     return shards
 
 
@@ -270,7 +270,7 @@ def _split_files(folder: Path, config: str, split: str) -> list[Path]:
     """Return the Parquet files of a split, or of all."""
     shards = _shards(folder / config)
     if not shards:
-        raise DataError(f"{folder}: no config {config!r}. Remedy: run `barista-bench build`")
+        raise DataError(f"{folder}: no config {config!r}. Fix: run `barista-bench build`")
     _refuse_unknown_split(f"{folder}/{config}", split, list(dict.fromkeys(name for name, _ in shards)))
     return [path for name, path in shards if split in ("all", name)]
 
@@ -286,17 +286,17 @@ def _read_columns(files: Sequence[Path], where: str) -> pa.Table:
             with pq.ParquetFile(path) as file:
                 names = [name for name in file.schema_arrow.names if name in _COLUMNS]
                 if len(set(names)) < len(names):
-                    raise DataError(f"{path}: has a column twice. Remedy: build the dataset again")
+                    raise DataError(f"{path}: has a column twice. Fix: build the dataset again")
                 size += _size(file, names)
                 if size > MAX_COLUMNS:
-                    raise DataError(f"{where}: over {MAX_COLUMNS} bytes without pictures. Remedy: build fewer examples")
+                    raise DataError(f"{where}: over {MAX_COLUMNS} bytes without pictures. Fix: build fewer examples")
                 tables.append(file.read(names, use_threads=False))
         except (OSError, ValueError, pa.ArrowException) as error:
-            raise DataError(f"{path}: cannot be read ({error}). Remedy: build the dataset again") from error
+            raise DataError(f"{path}: cannot be read ({error}). Fix: build the dataset again") from error
     try:
         return pa.concat_tables(tables)
     except pa.ArrowException as error:
-        raise DataError(f"{where}: its files differ ({error}). Remedy: build it again") from error
+        raise DataError(f"{where}: its files differ ({error}). Fix: build it again") from error
 
 
 def _size(file: pq.ParquetFile, names: Collection[str]) -> int:
@@ -317,11 +317,11 @@ def _sampled_order(columns: pa.Table, where: str) -> pa.UInt64Array:
 
     if "position" not in columns.column_names:
         raise DataError(
-            f"{where}: has no column position. Remedy: name a dataset that `build` wrote; it makes one of a release"
+            f"{where}: has no column position. Fix: name a dataset that `build` wrote; it makes one of a release"
         )
     positions = columns["position"]
     if not pa.types.is_integer(positions.type) or positions.null_count:
-        raise DataError(f"{where}: position is {positions.type}, or missing in a row. Remedy: build it again")
+        raise DataError(f"{where}: position is {positions.type}, or missing in a row. Fix: build it again")
     return pc.array_sort_indices(positions.combine_chunks())  # equal ones stay as they are
 
 
@@ -357,4 +357,4 @@ def _load_rows(data: str | Path, config: str, split: str, *, fetch: bool) -> dat
 
 def _refuse_unknown_split(where: str, split: str, splits: list[str]) -> None:
     if split != "all" and split not in splits:
-        raise ConfigError(f"{where}: no split {split!r}. Remedy: use --split all, or one of {', '.join(splits)}")
+        raise ConfigError(f"{where}: no split {split!r}. Fix: use --split all, or one of {', '.join(splits)}")

@@ -45,7 +45,7 @@ class SharedCache(Generic[KeyT, ValueT]):
 
     def __init__(self, max_bytes: int, size_of: Callable[[ValueT], int]) -> None:
         if max_bytes < 0:
-            raise ConfigError(f"a cache of {max_bytes} bytes. Remedy: give 0 (keep nothing) or more")
+            raise ConfigError(f"a cache of {max_bytes} bytes. Fix: give 0 (keep nothing) or more")
         self.max_bytes = max_bytes
         self._lock = threading.Lock()
         self._lru: LRUCache[KeyT, ValueT] = LRUCache(max_bytes, size_of)
@@ -269,7 +269,7 @@ class FrameStore:
         for data, frame in zip_longest(stored, frames[: len(stored)]):
             images.append(self._image(data, name, frame))
             if size_of_images(images) > MAX_EXAMPLE_BYTES:
-                raise DataError(f"{name}: its images take more than {_LIMIT}. Remedy: build with fewer frames")
+                raise DataError(f"{name}: its images take more than {_LIMIT}. Fix: build with fewer frames")
         return tuple(images)
 
     def _image(self, data: bytes, name: str, frame: FrameRef | None) -> Image.Image:
@@ -358,11 +358,11 @@ def decode_image(data: bytes, name: str) -> Image.Image:
 
 def _refuse_large(image: Image.Image, name: str) -> None:
     if image.width * image.height > MAX_IMAGE_PIXELS:
-        raise DataError(f"{name}: image of {image.width}x{image.height} pixels refused. Remedy: build again")
+        raise DataError(f"{name}: image of {image.width}x{image.height} pixels refused. Fix: build again")
 
 
 def _damage_error(name: str, cause: object) -> DataError:
-    return DataError(f"{name}: stored image is damaged ({cause}). Remedy: build the dataset again")
+    return DataError(f"{name}: stored image is damaged ({cause}). Fix: build the dataset again")
 
 
 def open_image(data: bytes, name: str) -> Image.Image:
@@ -406,5 +406,5 @@ def _check_bytes(name: str, count: int, width: int, height: int) -> None:
     if size > MAX_EXAMPLE_BYTES:
         raise DataError(
             f"{name}: {count} frames of {width}x{height} in one example take {size / 2**30:.1f} GiB, more than "
-            f"{_LIMIT}. Remedy: ask for fewer frames"
+            f"{_LIMIT}. Fix: ask for fewer frames"
         )

@@ -51,14 +51,14 @@ class Source:
 def _hint(root: Path) -> str:
     """Return the end of the message about a folder that is not a release: it is often one level off."""
     if (root / ANNOTATION_FILE).is_file():
-        return f": this is the folder of one video. Remedy: give the folder above it, {root.parent}"
+        return f": this is the folder of one video. Fix: give the folder above it, {root.parent}"
     annotation = next(root.glob(f"*/*/{ANNOTATION_FILE}"), None)
     if annotation is not None:
-        return f": the release seems to lie one level below. Remedy: give {annotation.parent.parent}"
+        return f": the release seems to lie one level below. Fix: give {annotation.parent.parent}"
     archive = next((path for path in sorted(root.iterdir()) if is_archive(path.name)), None)
     if archive is not None:
-        return f", but archives such as {archive.name}. Remedy: unpack them first"
-    return ". Remedy: give the folder that holds one folder per video"
+        return f", but archives such as {archive.name}. Fix: unpack them first"
+    return ". Fix: give the folder that holds one folder per video"
 
 
 class _SilentBar(tqdm):  # type: ignore[type-arg]
@@ -74,7 +74,7 @@ def _explaining_errors(action: str, repo_id: str) -> Iterator[None]:
     # HTTPError: the base class of the HTTP library (httpx or httpx2) that the client uses.
     except (hub_errors.HTTPError, OSError, ValueError) as error:  # type: ignore[attr-defined]
         problem, remedy = _explanation(error, action, repo_id)
-        raise SourceError(f"{repo_id}: {problem}. Remedy: {remedy}") from error
+        raise SourceError(f"{repo_id}: {problem}. Fix: {remedy}") from error
 
 
 def _explanation(error: Exception, action: str, repo_id: str) -> tuple[str, str]:
@@ -153,7 +153,7 @@ class HubSource(Source):
         annotated = sorted(path.parent.name for path in self.root.glob(f"*/{ANNOTATION_FILE}"))
         unknown = [name for name in requested if name not in annotated]
         if unknown:
-            raise SourceError(f"{self.label}: has no video {_brief(unknown)}. Remedy: choose among {_brief(annotated)}")
+            raise SourceError(f"{self.label}: has no video {_brief(unknown)}. Fix: choose among {_brief(annotated)}")
         paths = self.paths_by_video(VIDEO_FILE)
         names = [name for name in self.missing_videos(requested) if name in paths]
         if names:
@@ -198,12 +198,12 @@ class HubSource(Source):
             name = parts[-2]
             if not valid_video_id(name):
                 raise SourceError(
-                    f"{self.label}: {path!r}: {name!r} is not a name for a folder. Remedy: use another revision"
+                    f"{self.label}: {path!r}: {name!r} is not a name for a folder. Fix: use another revision"
                 )
             if name in paths:
                 raise SourceError(
                     f"{self.label}: the video {name!r} is there twice, as {paths[name]} and {path}. "
-                    "Remedy: download the data set yourself and give the folder that is meant"
+                    "Fix: download the data set yourself and give the folder that is meant"
                 )
             paths[name] = path
         return paths
@@ -233,11 +233,11 @@ def open_source(
     if revision is not None:
         raise ConfigError(
             f"{source}: a revision ({revision}) belongs to a Hub data set, and this is a local folder. "
-            "Remedy: leave the revision out, or give the data set as org/name"
+            "Fix: leave the revision out, or give the data set as org/name"
         )
     if not folder.is_dir():
         state = "is not a folder" if folder.exists() else "does not exist"
-        raise SourceError(f"{folder}: {state}. Remedy: give the release's folder, or a Hub data set as org/name")
+        raise SourceError(f"{folder}: {state}. Fix: give the release's folder, or a Hub data set as org/name")
     root = folder.resolve()
     if not any(path.is_file() for path in root.glob(f"*/{ANNOTATION_FILE}")):
         raise SourceError(f"{folder}: holds no <video_id>/{ANNOTATION_FILE}{_hint(root)}")
@@ -258,7 +258,7 @@ def _open_hub(repo_id: str, revision: str | None, cache_dir: str | Path | None, 
     if not archives:
         raise SourceError(
             f"{source.label}: holds neither <video_id>/{ANNOTATION_FILE} nor an archive (.zip, .tar, .tar.gz, "
-            f".tgz); its files are {_brief(source.files) or 'none'}. Remedy: check the data set's name and revision"
+            f".tgz); its files are {_brief(source.files) or 'none'}. Fix: check the data set's name and revision"
         )
     log.info("%s: the videos are in %d archives, which are downloaded completely", source.label, len(archives))
     for archive in archives:
@@ -266,7 +266,7 @@ def _open_hub(repo_id: str, revision: str | None, cache_dir: str | Path | None, 
     if not any(source.root.glob(f"*/{ANNOTATION_FILE}")):
         raise SourceError(
             f"{source.label}: no archive holds <video_id>/{ANNOTATION_FILE}: {_brief(archives)}. "
-            "Remedy: check the data set's name and revision"
+            "Fix: check the data set's name and revision"
         )
     return source
 
@@ -279,7 +279,7 @@ def _commit(repo_id: str, revision: str | None, endpoint: str | None, releases: 
         sha = huggingface_hub.HfApi(endpoint=endpoint).dataset_info(repo_id, revision=revision).sha
     if sha is None or not _SHA.fullmatch(sha):
         raise SourceError(
-            f"{repo_id}: the Hub names no commit for {revision or 'main'}. Remedy: give a commit's 40 digits"
+            f"{repo_id}: the Hub names no commit for {revision or 'main'}. Fix: give a commit's 40 digits"
         )
     why = "no revision is given" if revision is None else f"the revision {revision} may move"
     log.warning("%s: %s, using the commit %s; add --revision %s to pin it", repo_id, why, sha, sha)
@@ -289,9 +289,7 @@ def _commit(repo_id: str, revision: str | None, endpoint: str | None, releases: 
 def _place(origin: Path, target: Path, name: str) -> None:
     """Give a file a second name below the release's folder. Raises SourceError if another file has that name."""
     if not origin.is_file():
-        raise SourceError(
-            f"{name}: {origin} is missing in the cache. Remedy: delete the cache's folder and run it again"
-        )
+        raise SourceError(f"{name}: {origin} is missing in the cache. Fix: delete the cache's folder and run it again")
     target.parent.mkdir(parents=True, exist_ok=True)
     origin = origin.resolve()
     try:
@@ -301,7 +299,7 @@ def _place(origin: Path, target: Path, name: str) -> None:
             return
         raise SourceError(
             f"{name}: {target.parent.name}/{target.name} is already there with another content: the data set "
-            "holds it twice. Remedy: download it yourself and give the folder that is meant"
+            "holds it twice. Fix: download it yourself and give the folder that is meant"
         ) from None
 
 

@@ -78,7 +78,7 @@ def demo(
     content_hashes = make_examples(out, num_proc=num_proc, progress=progress)
     recorded = json.loads(HASHES.read_text(encoding="utf-8"))
     if different := [name for name in content_hashes if recorded.get(name) != content_hashes[name]]:
-        raise DataError(f"{HASHES}: answers to other examples of {', '.join(different)}. Remedy: {_REMEDY}")
+        raise DataError(f"{HASHES}: answers to other examples of {', '.join(different)}. Fix: {_REMEDY}")
     runs: list[ScoredRun] = []
     for model in (*RECORDED, *COMPUTED):
         tell(f"scoring {model}{' (recorded answers)' if model in RECORDED else ''}")

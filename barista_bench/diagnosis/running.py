@@ -93,7 +93,7 @@ def plan_tasks(config: DiagnoseConfig) -> list[PlannedTask]:
         if not planned:
             raise DataError(
                 f"{opened.data}: no example of {task.name} has an aid with an inert control: its videos are too short "
-                "or show too little else. Remedy: build it of longer videos, or with shorter clips"
+                "or show too little else. Fix: build it of longer videos, or with shorter clips"
             )
         conditions = ids_by_condition(planned, design)
         lacking = len(examples) - len(planned)
@@ -193,7 +193,7 @@ def diagnose_task(config: DiagnoseConfig, planned: PlannedTask) -> Diagnosis:
         if all(len(samples[c][each.example.example_id]) == config.runs for c in each.conditions(design))
     ]
     if not complete:
-        raise DataError(f"{config.out}: no example of {task.name} has all its answers. Remedy: start diagnose again")
+        raise DataError(f"{config.out}: no example of {task.name} has all its answers. Fix: start diagnose again")
     answers = _Answers(complete, samples, task.sample_score)
     levels = tuple(level for level in LEVELS if any(level in each.order for each in complete))
     units = [task.resampling_unit(each.example) for each in complete]

@@ -86,12 +86,12 @@ def device_of(name: str) -> torch.device:
         device = torch.device(name)
     except RuntimeError as error:
         raise ModelError(
-            f"device {name!r}: {first_line(error)}. Remedy: give --device auto, cpu, cuda or cuda:0"
+            f"device {name!r}: {first_line(error)}. Fix: give --device auto, cpu, cuda or cuda:0"
         ) from error
     gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if device.type == "cuda" and (device.index or 0) >= gpus:
         what = f"device {name!r}: this machine, as torch sees it, has {gpus} CUDA GPUs"
-        raise ModelError(f"{what}. Remedy: give --device auto")
+        raise ModelError(f"{what}. Fix: give --device auto")
     return device
 
 
@@ -145,7 +145,7 @@ def load_pretrained(
         if find_adapter_config_file(name, revision=revision):
             # transformers would load its base model as well, which nothing of ours would name.
             remedy = "give the model that it was trained on, and this one as its adapter"
-            raise ModelError(f"{role} {name}: is an adapter, no model. Remedy: {remedy}")
+            raise ModelError(f"{role} {name}: is an adapter, no model. Fix: {remedy}")
         processor = read_processor(name, **shared)
         # Weights of other files are pickles.
         loaded = read_model(name, use_safetensors=True, output_loading_info=True, **settings, **shared)
@@ -155,7 +155,7 @@ def load_pretrained(
         missing_keys = sorted(key for key in report["missing_keys"] if not key.startswith(optional))
         if missing_keys:  # transformers only warns, and would answer with random weights
             absent = ", ".join(missing_keys[:3])
-            raise ModelError(f"{role} {name}: weights are missing ({absent}, ...). Remedy: download it again")
+            raise ModelError(f"{role} {name}: weights are missing ({absent}, ...). Fix: download it again")
         if target is not None:
             model.to(target)
     model.eval()
@@ -173,7 +173,7 @@ def naming_cause(failure: str) -> Iterator[None]:
         full_text = f"{type(error).__name__}: {error}"
         fitting = (remedy for pattern, remedy in _REMEDIES if re.search(pattern, full_text, re.IGNORECASE))
         cause = f"{type(error).__name__}: {first_line(error)}"
-        raise ModelError(f"{failure}: {cause}. Remedy: {next(fitting, _REMEDY)}") from error
+        raise ModelError(f"{failure}: {cause}. Fix: {next(fitting, _REMEDY)}") from error
 
 
 def fetch_checkpoint(name: str, revision: str | None = None) -> tuple[Path, str]:
@@ -203,7 +203,7 @@ def _check_name(name: str, revision: str | None, role: str) -> None:
     folder = Path(name).expanduser()
     if folder.is_dir() and revision is not None:
         remedy = "leave the revision out, or give a Hub id"
-        raise ModelError(f"{role} {name}: a folder has no revisions. Remedy: {remedy}")
+        raise ModelError(f"{role} {name}: a folder has no revisions. Fix: {remedy}")
     is_path = name.startswith((".", "/", "~")) or name.count("/") > 1
     if is_path and not folder.is_dir():
-        raise ModelError(f"{role} {name}: there is no such folder. Remedy: check the path, or give a Hub id")
+        raise ModelError(f"{role} {name}: there is no such folder. Fix: check the path, or give a Hub id")

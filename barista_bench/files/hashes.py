@@ -46,4 +46,4 @@ def _sha256_of(path: Path, stamp: FileStamp, across_processes: bool) -> str:
 
 
 def _unreadable(path: Path, error: OSError) -> DataError:
-    return DataError(f"{path}: cannot be read ({error.strerror}). Remedy: put the file back")
+    return DataError(f"{path}: cannot be read ({error.strerror}). Fix: put the file back")

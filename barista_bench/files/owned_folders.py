@@ -86,19 +86,19 @@ def check_place(out: Path, kind: FolderKind | None = None) -> Path:
         os.lstat(target)
     except FileNotFoundError:
         if out.is_symlink():
-            raise ConfigError(f"{out}: is a link to {target}, which does not exist. Remedy: remove it") from None
+            raise ConfigError(f"{out}: is a link to {target}, which does not exist. Fix: remove it") from None
     for path in dict.fromkeys((Path(os.path.abspath(out)), target)):
         owned = kind_of_folder(path)
         if owned is not None and owned != kind:
             problem = f"is {owned.name}, not {kind.name}" if kind else f"is there already, and is {owned.name}"
-            raise ConfigError(f"{out}: {problem}. Remedy: choose another place")
+            raise ConfigError(f"{out}: {problem}. Fix: choose another place")
         for folder in path.parents:
             owned = kind_of_folder(folder)
             if owned is not None and path.relative_to(folder).as_posix() not in owned.parts:
-                raise ConfigError(f"{out}: lies inside {folder}, which is {owned.name}. Remedy: choose another place")
+                raise ConfigError(f"{out}: lies inside {folder}, which is {owned.name}. Fix: choose another place")
     existing = next(path for path in (target, *target.parents) if path.exists())
     if not os.access(existing, os.W_OK):
-        raise ConfigError(f"{out}: {existing} may not be written. Remedy: choose another place, or change its rights")
+        raise ConfigError(f"{out}: {existing} may not be written. Fix: choose another place, or change its rights")
     return target
 
 
@@ -106,7 +106,7 @@ def refuse_inside(out: Path, *inputs: str | Path | None) -> None:
     """Raise ConfigError if `out` is a folder that a command reads, or lies in such a folder."""
     for folder in inputs:
         if folder is not None and Path(folder).is_dir() and real_path(out).is_relative_to(real_path(folder)):
-            raise ConfigError(f"{out}: lies inside {folder}, which is read. Remedy: choose another folder")
+            raise ConfigError(f"{out}: lies inside {folder}, which is read. Fix: choose another folder")
 
 
 def check_target(out: Path, kind: FolderKind | None = None) -> Path:
@@ -130,7 +130,7 @@ def check_target(out: Path, kind: FolderKind | None = None) -> Path:
         _refuse_fixed(out, target)
         _refuse_unlisted(out, target, kind)
     elif os.path.lexists(target):
-        raise ConfigError(f"{out}: is not a folder. Remedy: choose another one")
+        raise ConfigError(f"{out}: is not a folder. Fix: choose another one")
     return target
 
 
@@ -169,11 +169,11 @@ def replacing_folder(out: Path, kind: FolderKind | None = None) -> Iterator[Path
 def _refuse_fixed(out: Path, target: Path) -> None:
     """Raise ConfigError for a folder that cannot be renamed."""
     if os.path.ismount(target):
-        raise ConfigError(f"{out}: is a mount point, which cannot be replaced. Remedy: name a folder inside it")
+        raise ConfigError(f"{out}: is a mount point, which cannot be replaced. Fix: name a folder inside it")
     if Path.cwd().is_relative_to(target):
-        raise ConfigError(f"{out}: is the working directory. Remedy: start the command from another folder")
+        raise ConfigError(f"{out}: is the working directory. Fix: start the command from another folder")
     if not os.access(target.parent, os.W_OK | os.X_OK):
-        raise ConfigError(f"{out}: {target.parent} may not be written. Remedy: choose another folder")
+        raise ConfigError(f"{out}: {target.parent} may not be written. Fix: choose another folder")
 
 
 def _refuse_unlisted(out: Path, target: Path, kind: FolderKind | None) -> None:
@@ -181,11 +181,11 @@ def _refuse_unlisted(out: Path, target: Path, kind: FolderKind | None) -> None:
     if not names:
         return
     if kind is None:
-        raise ConfigError(f"{out}: is there already, and holds {names[0]!r}. Remedy: choose another folder")
+        raise ConfigError(f"{out}: is there already, and holds {names[0]!r}. Fix: choose another folder")
     if kind.manifest not in names:
-        raise ConfigError(f"{out}: holds {names[0]!r}, and is not {kind.name} of ours. Remedy: choose another folder")
+        raise ConfigError(f"{out}: holds {names[0]!r}, and is not {kind.name} of ours. Fix: choose another folder")
     if unlisted := sorted({*_files(target, kind)} - {*_read_listed_files(target, kind)}):
-        raise ConfigError(f"{out}: holds {unlisted[0]!r}, which is not ours. Remedy: {_REMEDY}")
+        raise ConfigError(f"{out}: holds {unlisted[0]!r}, which is not ours. Fix: {_REMEDY}")
 
 
 def _read_listed_files(folder: Path, kind: FolderKind) -> list[str]:
@@ -197,7 +197,7 @@ def _read_listed_files(folder: Path, kind: FolderKind) -> list[str]:
         raise ConfigError(str(error)) from error
     listed_files = manifest.get("files") if isinstance(manifest, dict) else None
     if not isinstance(listed_files, list):
-        raise ConfigError(f"{path}: lists no files that may be replaced. Remedy: {_REMEDY}")
+        raise ConfigError(f"{path}: lists no files that may be replaced. Fix: {_REMEDY}")
     return list(map(str, listed_files))
 
 

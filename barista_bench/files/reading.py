@@ -66,7 +66,7 @@ def confined(root: Path, *parts: str) -> Path:
         if problem is not None:
             raise DataError(
                 f"{root}: the path {joined_path!r} is refused because of {name!r}: {problem}. "
-                "Remedy: give a plain relative path below the folder"
+                "Fix: give a plain relative path below the folder"
             )
     base = root.resolve()
     path = base.joinpath(*names)
@@ -74,7 +74,7 @@ def confined(root: Path, *parts: str) -> Path:
     if not (target.is_relative_to(base) or _is_hub_blob(base, target)):
         raise DataError(
             f"{root}: the path {joined_path!r} leads outside the folder, to {target}, through a symbolic link. "
-            "Remedy: put the file itself (or a hard link) in its place"
+            "Fix: put the file itself (or a hard link) in its place"
         )
     return path
 
@@ -87,7 +87,7 @@ def _follow_links(path: Path) -> Path:
         if any(place.is_symlink() for place in (target, *target.parents)):
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
     except (OSError, RuntimeError) as error:
-        raise DataError(f"{path}: its symbolic links cannot be followed ({error}). Remedy: remove the loop") from error
+        raise DataError(f"{path}: its symbolic links cannot be followed ({error}). Fix: remove the loop") from error
     return target
 
 
@@ -141,7 +141,7 @@ def read_bounded(
     try:
         return bounded_bytes(path, most)
     except OSError as raised:
-        raise error(f"{path}: {what} ({raised.strerror}). Remedy: {remedy}") from raised
+        raise error(f"{path}: {what} ({raised.strerror}). Fix: {remedy}") from raised
 
 
 def as_utf8(content: bytes, where: str) -> bytes:
@@ -157,7 +157,7 @@ def as_utf8(content: bytes, where: str) -> bytes:
         (b"\xfe\xff", "UTF-16 text", "save it as UTF-8"),
     ):
         if content.startswith(mark):
-            raise DataError(f"{where}: is {kind}. Remedy: {remedy}")
+            raise DataError(f"{where}: is {kind}. Fix: {remedy}")
     return content.removeprefix(b"\xef\xbb\xbf")
 
 
@@ -168,7 +168,7 @@ def read_bounded_text(
     try:
         return read_bounded(path, most, what=what, remedy=remedy).decode(encoding)
     except UnicodeDecodeError as raised:
-        raise DataError(f"{path}: {what} (is not UTF-8: {raised.reason}). Remedy: {remedy}") from raised
+        raise DataError(f"{path}: {what} (is not UTF-8: {raised.reason}). Fix: {remedy}") from raised
 
 
 def json_value(text: str, otherwise: object = None) -> Any:  # noqa: ANN401  # as `json.loads`
@@ -185,7 +185,7 @@ def read_bounded_json(path: str | Path, most: int, *, what: str = "cannot be rea
     try:
         return json.loads(content)
     except (ValueError, RecursionError) as raised:
-        raise DataError(f"{path}: {what} ({raised}). Remedy: {remedy}") from raised
+        raise DataError(f"{path}: {what} ({raised}). Fix: {remedy}") from raised
 
 
 def read_json_lines(
@@ -207,10 +207,10 @@ def read_json_lines(
             try:
                 record = decode(line)
             except (ValueError, TypeError, KeyError, RecursionError) as raised:
-                raise DataError(f"{path}: line {number}: {what} ({raised}). Remedy: {remedy}") from raised
+                raise DataError(f"{path}: line {number}: {what} ({raised}). Fix: {remedy}") from raised
             yield number, record
     except OSError as raised:
-        raise DataError(f"{path}: {what} ({raised.strerror}). Remedy: {remedy}") from raised
+        raise DataError(f"{path}: {what} ({raised.strerror}). Fix: {remedy}") from raised
 
 
 def bounded_bytes(path: str | Path, most: int) -> bytes:
@@ -290,7 +290,7 @@ def read_model(path: str | Path, schema: type[Model], *, what: str, remedy: str)
     try:
         return schema.model_validate_json(content)
     except ValidationError as error:
-        raise DataError(f"{path}: {first_complaint(error)}. Remedy: {remedy}") from error
+        raise DataError(f"{path}: {first_complaint(error)}. Fix: {remedy}") from error
 
 
 def first_complaint(error: ValidationError) -> str:
@@ -331,12 +331,12 @@ def load_yaml(
             makes objects. The message gives the line, but no text of the document except such a name.
     """
     if len(document) > MAX_YAML:
-        raise error(f"{where}: has {len(document)} bytes, more than {MAX_YAML}. Remedy: give the file that is meant")
+        raise error(f"{where}: has {len(document)} bytes, more than {MAX_YAML}. Fix: give the file that is meant")
     try:
         return yaml.load(document, Loader=_TextLoader if text_only else _PlainLoader)  # noqa: S506  (neither makes objects)
     # Beside YAMLError, PyYAML raises what values raise that do not fit their tag, such as a date in month 13.
     except (yaml.YAMLError, RecursionError, ValueError, LookupError, AttributeError, OverflowError) as raised:
-        raise error(f"{where}: is not YAML that is read here ({_cause(raised)}). Remedy: {remedy}") from raised
+        raise error(f"{where}: is not YAML that is read here ({_cause(raised)}). Fix: {remedy}") from raised
 
 
 def packaged_data(package: str, name: str) -> object:

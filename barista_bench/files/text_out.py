@@ -98,12 +98,12 @@ MOST_REASONS = 3
 def most_frequent_reasons(reasons: Mapping[str, int]) -> str:
     """Return counts of the most frequent reasons, at most `MOST_REASONS`, on one line and without their remedies.
 
-    >>> most_frequent_reasons({"too short": 2, "no mask. Remedy: draw one": 7, "no name": 1, "cut": 1})
+    >>> most_frequent_reasons({"too short": 2, "no mask. Fix: draw one": 7, "no name": 1, "cut": 1})
     '7 x no mask; 2 x too short; 1 x cut; 1 other reason'
     """
     without_remedies = Counter[str]()
     for reason, count in reasons.items():
-        without_remedies[one_line(reason).partition(" Remedy:")[0].rstrip(".")] += count
+        without_remedies[one_line(reason).partition(" Fix:")[0].rstrip(".")] += count
     frequent = sorted(without_remedies.items(), key=lambda row: (-row[1], row[0]))
     parts = [f"{count} x {reason}" for reason, count in frequent[:MOST_REASONS]]
     n_others = len(frequent) - MOST_REASONS
@@ -128,7 +128,7 @@ def system_problem(error: OSError) -> str:
         return str(error)
     where = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
     remedy = _SYSTEM_REMEDIES.get(error.errno, "fix it, or name another one")
-    return f"{where}{error.strerror}. Remedy: {remedy}"
+    return f"{where}{error.strerror}. Fix: {remedy}"
 
 
 def echo(*lines: str, color: str | None = None, err: bool = False) -> None:
@@ -211,7 +211,7 @@ def check_variable_name(setting: str, value: str) -> None:
     if not _VARIABLE.fullmatch(value) or holds_key(value) or _RANDOM.search(value):
         raise ConfigError(
             f"{setting}: is not a name of an environment variable (not repeated here: it may be the secret itself). "
-            "Remedy: put the secret into a variable, and give the variable's name, without $"
+            "Fix: put the secret into a variable, and give the variable's name, without $"
         )
 
 
@@ -245,14 +245,14 @@ def refuse_credentials(setting: str, value: object) -> None:
     while pending:  # no recursion: JSON may be nested deeply
         level = pending.pop()
         if isinstance(level, str) and holds_key(level):
-            raise ConfigError(f"{setting}: contains text that looks like a key or password. Remedy: {_REMEDY}")
+            raise ConfigError(f"{setting}: contains text that looks like a key or password. Fix: {_REMEDY}")
         if isinstance(level, Mapping):
             pending += level.values()
             for name, below in level.items():
                 refuse_credentials(setting, str(name))
                 if _names_credential(str(name)) and below is not None and not isinstance(below, bool):
                     raise ConfigError(
-                        f"{setting}: the field {str(name)[:60]!r} is called like a credential. Remedy: {_REMEDY}"
+                        f"{setting}: the field {str(name)[:60]!r} is called like a credential. Fix: {_REMEDY}"
                     )
         elif isinstance(level, list | tuple):
             pending += level
@@ -263,7 +263,7 @@ def check_address(setting: str, url: str) -> None:
 
     Raises ConfigError if it is not an address, or contains a user, a password, a query, a fragment or a key.
     """
-    remedy = "Remedy: give one like http://localhost:8000/v1, and the key in an environment variable"
+    remedy = "Fix: give one like http://localhost:8000/v1, and the key in an environment variable"
     try:
         parts = urlsplit(url)
         host, _ = parts.hostname, parts.port
@@ -286,7 +286,7 @@ def check_way(setting: str, url: str) -> None:
     if urlsplit(url).scheme != "https" and not is_local(url):
         raise ConfigError(
             f"{setting} of {urlsplit(url).hostname} is plain http, where everybody on the way can read the key. "
-            "Remedy: give an https address, one of this machine that a tunnel leads to, or no key"
+            "Fix: give an https address, one of this machine that a tunnel leads to, or no key"
         )
 
 

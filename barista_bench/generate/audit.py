@@ -88,7 +88,7 @@ def choice_sets(data: str, benchmark: str, split: str = "all") -> dict[str, list
                 text_question = TextQuestion(example.video_id, question, tuple(choices.values()), correct)
                 sets.setdefault(config, []).append(text_question)
     if not sets:
-        raise DataError(f"{data}: none of its tasks has choices. Remedy: name a dataset with multiple choice")
+        raise DataError(f"{data}: none of its tasks has choices. Fix: name a dataset with multiple choice")
     return sets
 
 

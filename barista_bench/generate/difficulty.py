@@ -34,7 +34,7 @@ def parse_levels(text: str) -> tuple[Level, ...]:
     last = last or first
     if first not in LEVELS or last not in LEVELS or LEVELS.index(first) > LEVELS.index(last):
         remedy = "name one of easy, medium and hard, or two with a colon between, the easier one first"
-        raise ConfigError(f"difficulty: {text!r} is not a range of levels. Remedy: {remedy}")
+        raise ConfigError(f"difficulty: {text!r} is not a range of levels. Fix: {remedy}")
     return LEVELS[LEVELS.index(first) : LEVELS.index(last) + 1]
 
 

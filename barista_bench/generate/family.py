@@ -155,7 +155,7 @@ def family_words(domain: Domain, family: str, record: type[RecordT]) -> RecordT:
 
 
 def domain_error(domain: Domain, problem: str) -> ConfigError:
-    return ConfigError(f"domain {domain.name!r}: {problem}. Remedy: compare with the domain.yaml of the package")
+    return ConfigError(f"domain {domain.name!r}: {problem}. Fix: compare with the domain.yaml of the package")
 
 
 def check_placeable(graph: SceneGraph, video: VideoGraph) -> None:
@@ -163,7 +163,7 @@ def check_placeable(graph: SceneGraph, video: VideoGraph) -> None:
     facts = video.video
     if (facts.width % 2 or facts.height % 2) and graph.video_path(video.video_id).is_dir():
         size = f"{facts.width}x{facts.height}"
-        raise DataError(f"{video.video_id}: pictures of {size} cannot become a video. Remedy: give even sizes")
+        raise DataError(f"{video.video_id}: pictures of {size} cannot become a video. Fix: give even sizes")
 
 
 def place_video(graph: SceneGraph, video_id: str, target: Path) -> None:
@@ -189,7 +189,7 @@ FAMILIES: Mapping[str, str] = {
 def family_class(name: str) -> type[Family]:
     """Return the class of a family. Raises ConfigError for an unknown name."""
     if name not in FAMILIES:
-        raise ConfigError(f"families: {name!r} is unknown. Remedy: name some of {', '.join(FAMILIES)} with --families")
+        raise ConfigError(f"families: {name!r} is unknown. Fix: name some of {', '.join(FAMILIES)} with --families")
     module, _, attribute = FAMILIES[name].partition(":")
     family: type[Family] = getattr(import_module(module), attribute)
     return family

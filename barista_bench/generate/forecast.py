@@ -87,7 +87,7 @@ class Forecast(NamedTuple):
             lines.append(f"{family}: {sum(by_subtask.values())} items{f' ({parts})' if parts else ''}")
         lines += [f"lost: {video_id}: {problem}" for video_id, problem in self.lost_videos.items()]
         lines += ["what most candidates wait for:"] if self.obstacles else []
-        lines += [f"  {row.candidates} x {row.reason}. Remedy: {row.remedy}" for row in self.obstacles]
+        lines += [f"  {row.candidates} x {row.reason}. Fix: {row.remedy}" for row in self.obstacles]
         if self.domain_lines:
             lines += ["the domain file lacks these lines:", *(f"  {line}" for line in self.domain_lines)]
         return lines

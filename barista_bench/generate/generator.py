@@ -146,9 +146,9 @@ def generate(
         DataError: no family has any question, or, if `strict`, one has none; gives the reason.
     """
     if ceiling is not None and not 0 <= ceiling <= 1:
-        raise ConfigError(f"ceiling: {ceiling} is not an accuracy. Remedy: give --ceiling from 0 to 1, or leave it out")
+        raise ConfigError(f"ceiling: {ceiling} is not an accuracy. Fix: give --ceiling from 0 to 1, or leave it out")
     if per_subtask < 1:
-        raise ConfigError(f"per_subtask: {per_subtask} is below 1. Remedy: ask for at least one item a subtask")
+        raise ConfigError(f"per_subtask: {per_subtask} is below 1. Fix: ask for at least one item a subtask")
     graph, out = SceneGraph(source), Path(out)
     terms = read_terms(graph.root)
     loaded_domain, families_by_name = families_of(families, domain, difficulty)
@@ -165,7 +165,7 @@ def generate(
             revised = [row.item for row in to_review if reviews.get(row.item, row).verdict == "revise"]
             if revised and not family.has_own_texts:
                 raise DataError(
-                    f"{revised[0]}: is revised, but its whole set shares its texts. Remedy: reject it, or change the "
+                    f"{revised[0]}: is revised, but its whole set shares its texts. Fix: reject it, or change the "
                     f"words of families.{name} in the domain file"
                 )
             items = apply_review(name, sampled.items, to_review, reviews)
@@ -185,7 +185,7 @@ def generate(
         if len(shortages) == len(reports) or (strict and shortages):
             remedy = "annotate what is missing" + (", or leave the family out" if len(shortages) < len(reports) else "")
             lines = "\n".join(missing_lines(missing))
-            raise DataError(f"{graph.root}: {'; '.join(shortages)}. Remedy: {remedy}" + (f"\n{lines}" if lines else ""))
+            raise DataError(f"{graph.root}: {'; '.join(shortages)}. Fix: {remedy}" + (f"\n{lines}" if lines else ""))
         write_whole(folder / REVIEW_FILE, review_bytes(rows))
     return reports
 
@@ -200,7 +200,7 @@ def families_of(names: Sequence[str], domain: str | Path | None, difficulty: str
     for family in families_by_name.values():
         family.levels = parse_levels(difficulty)
     if not families_by_name:
-        raise ConfigError("families: none is named. Remedy: name at least one with --families")
+        raise ConfigError("families: the list is empty. Fix: name at least one with --families")
     return loaded_domain, families_by_name
 
 

@@ -116,7 +116,7 @@ def _record(item: Item, graph: VideoGraph, facts: VideoFacts) -> release.ItemRec
     if (window.start, window.stop) != candidate.span:
         raise DataError(
             f"{candidate.video_id}: frames {candidate.span} of its graph are {window} in its video, by their times. "
-            "Remedy: give the video that was annotated, at a constant rate, and its fps"
+            "Fix: give the video that was annotated, at a constant rate, and its fps"
         )
     return release.ItemRecord(
         id=item.id,

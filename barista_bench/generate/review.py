@@ -21,7 +21,7 @@ from barista_bench.generate.candidates import Choice, Item
 
 MAX_LINE = 2**20
 """Bytes of one reviewed item."""
-_REMEDY = "Remedy: generate with the same graphs, domain, seed and number of items as when the review file was written"
+_REMEDY = "Fix: generate with the same graphs, domain, seed and number of items as when the review file was written"
 Verdict = Literal["accept", "revise", "reject", ""]
 Text = Annotated[str, msgspec.Meta(min_length=1, max_length=10_000)]
 Note = Annotated[str, msgspec.Meta(max_length=10_000)]
@@ -105,7 +105,7 @@ def read_review(path: Path) -> dict[str, ReviewedItem]:
     for number, row in read_json_lines(path, MAX_LINE, decode, what="no reviewed item", remedy=remedy):
         problem = f"{row.item!r} stands twice" if row.item in rows else verdict_problem(row)
         if problem:
-            raise DataError(f"{path}: line {number}: {problem}. Remedy: {remedy}")
+            raise DataError(f"{path}: line {number}: {problem}. Fix: {remedy}")
         rows[row.item] = row
     return rows
 
@@ -136,7 +136,7 @@ def apply_review(
         if reviewed.proof != row.proof:
             raise DataError(f"{row.item}: the review is of another item of that id. {_REMEDY}")
         if (len(reviewed.choices), reviewed.correct) != (len(row.choices), row.correct):
-            raise DataError(f"{row.item}: its choices or answer were changed. Remedy: revise only texts, or reject it")
+            raise DataError(f"{row.item}: its choices or answer were changed. Fix: revise only texts, or reject it")
         if reviewed.verdict != "reject":
             kept_items.append(_with_texts(item, reviewed) if reviewed.verdict == "revise" else item)
     return kept_items

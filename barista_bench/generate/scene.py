@@ -76,7 +76,7 @@ class Scene:
 
     def __init__(self, video: VideoGraph, domain: Domain) -> None:
         if not video.video.fps:
-            raise DataError(f"{video.video_id}: has no fps. Remedy: give it in video_metadata")
+            raise DataError(f"{video.video_id}: has no fps. Fix: give it in video_metadata")
         self.video = video
         self.domain = domain
         self.coverage = video.coverage

@@ -161,7 +161,7 @@ class BaristaAPI(ai.ModelAPI):
         super().__init__(model_name, base_url, api_key, [], config)
         if model_name.partition(":")[0] in (*SCRIPTED, *specialists()):
             raise ConfigError(
-                f"barista/{model_name} answers examples, not messages. Remedy: name a checkpoint, or ask --solver "
+                f"barista/{model_name} answers examples, not messages. Fix: name a checkpoint, or ask --solver "
                 "barista_bench/oracle"
             )
         settings = checked(ModelSettings, {**model_args, "model": model_name})
@@ -178,7 +178,7 @@ class BaristaAPI(ai.ModelAPI):
         self, input: list[ai.ChatMessage], tools: list[ToolInfo], tool_choice: ToolChoice, config: ai.GenerateConfig
     ) -> ai.ModelOutput:
         if tools:
-            raise ConfigError("barista/ models call no tools. Remedy: ask a task without tools")
+            raise ConfigError("barista/ models call no tools. Fix: ask a task without tools")
         self._count += 1
         waiting_request = self._batcher.put(_request(str(self._count), input, config.seed or 0), _generation(config))
         return _output(self.model_name, await anyio.to_thread.run_sync(self._batcher.answer, waiting_request))
@@ -189,7 +189,7 @@ def _request(name: str, messages: Sequence[ai.ChatMessage], seed: int) -> Reques
     system = "\n\n".join(message.text for message in messages if isinstance(message, ai.ChatMessageSystem))
     turns = [message for message in messages if not isinstance(message, ai.ChatMessageSystem)]
     if len(turns) != 1 or not isinstance(turns[0], ai.ChatMessageUser):
-        raise ConfigError("barista/ models are asked one question a conversation. Remedy: use barista_bench/ask")
+        raise ConfigError("barista/ models are asked one question a conversation. Fix: use barista_bench/ask")
     content = turns[0].content
     images: list[Image.Image] = []
     parts: list[TextPart | ImagePart] = []
@@ -200,7 +200,7 @@ def _request(name: str, messages: Sequence[ai.ChatMessage], seed: int) -> Reques
             parts.append(ImagePart(len(images)))
             images.append(Image.open(io.BytesIO(base64.b64decode(part.image.partition(",")[2]))).convert("RGB"))
         else:
-            raise ConfigError(f"barista/ models take texts and images, not {part.type}. Remedy: leave it out")
+            raise ConfigError(f"barista/ models take texts and images, not {part.type}. Fix: leave it out")
     return Request(name, Prompt(system, tuple(parts)), tuple(images), seeds=(seed,))
 
 
@@ -213,7 +213,7 @@ def _generation(config: ai.GenerateConfig) -> GenerationConfig:
     """Return generation settings, with defaults of `run`. Raises ConfigError for a setting that local models lack."""
     config_fields = config.model_dump(exclude_none=True)
     if refused := [name for name in _REFUSED if name in config_fields]:
-        raise ConfigError(f"barista/ models take no {refused[0]}. Remedy: leave it out")
+        raise ConfigError(f"barista/ models take no {refused[0]}. Fix: leave it out")
     settings = {_RENAMED.get(name, name): config_fields[name] for name in _TAKEN if name in config_fields}
     return GenerationConfig(**{**settings, "stop": tuple(settings.get("stop", ()))})
 

@@ -57,7 +57,7 @@ def write_tasks(settings: Mapping[str, object]) -> tuple[Path, list[str]]:
     if not askable:
         raise ConfigError(
             f"{settings['data']}: no task here asks one question an example, as lmms-eval does. "
-            "Remedy: say --option conversation=single, or use inspect_ai"
+            "Fix: say --option conversation=single, or use inspect_ai"
         )
     folder = Path(HF_HOME) / "barista_bench" / "lmms_eval" / digest([each.settings for each in askable])[:12]
     folder.mkdir(parents=True, exist_ok=True)
@@ -102,7 +102,7 @@ def visuals(row: Row) -> NoReturn:
     """
     raise ConfigError(
         f"{row['example_id']}: texts stand between its images, which this model class of lmms-eval does not keep. "
-        "Remedy: use one of lmms_eval/models/chat, such as qwen2_5_vl"
+        "Fix: use one of lmms_eval/models/chat, such as qwen2_5_vl"
     )
 
 

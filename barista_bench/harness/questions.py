@@ -117,9 +117,7 @@ def question_sets(settings: Mapping[str, object]) -> list[QuestionSet]:
         DataError: the data cannot be opened.
     """
     if unknown := settings.keys() - QUESTION_SETTINGS:
-        raise ConfigError(
-            f"no setting {min(unknown)!r} here. Remedy: use some of {', '.join(sorted(QUESTION_SETTINGS))}"
-        )
+        raise ConfigError(f"no setting {min(unknown)!r} here. Fix: use some of {', '.join(sorted(QUESTION_SETTINGS))}")
     # The harness has a separate model and log: neither of these two settings is used.
     config = checked(RunConfig, {**settings, "model": "oracle", "out": "."})
     sets = []
@@ -130,12 +128,12 @@ def question_sets(settings: Mapping[str, object]) -> list[QuestionSet]:
         else:
             log.warning("left out: %s/%s: models that write text cannot answer", task.benchmark, task.name)
     if not sets:
-        raise ConfigError(f"{config.data}: models that write text can answer no task here. Remedy: name another task")
+        raise ConfigError(f"{config.data}: models that write text can answer no task here. Fix: name another task")
     for questions in sets:
         if not questions.positions:
             raise ConfigError(
                 f"{questions.config.data}: all answers of {questions.task.name} are hidden (split {config.split}). "
-                "Remedy: name a split whose answers are known"
+                "Fix: name a split whose answers are known"
             )
         _SETTINGS_BY_KEY[questions.key] = questions.settings
     return sets
@@ -170,7 +168,7 @@ def question_set(key: str) -> QuestionSet:
     if key not in _SETTINGS_BY_KEY:
         raise ConfigError(
             f"{key}: this process has not opened these questions, and logs do not say where their data are. "
-            "Remedy: call barista_bench.harness.questions.question_sets first, with the settings that the task was "
+            "Fix: call barista_bench.harness.questions.question_sets first, with the settings that the task was "
             "asked with (docs/harnesses.md), or run the task again"
         )
     return _open_set(_SETTINGS_BY_KEY[key])

@@ -61,7 +61,7 @@ def check_answers(run: ScoredRun, published: str | Path | None = None) -> None:
     run.task.refuse_others(run.examples.examples)
     _check_wording(run.task, where)
     if described.imported and not is_imported(run.task):
-        raise DataError(f"{where}: imported: this run was asked here. Remedy: run again")
+        raise DataError(f"{where}: imported: this run was asked here. Fix: run again")
     if is_imported(run.task):
         check_log(log_files(run.folder), {sample.record.key: _line(sample.record) for sample in run.samples}, _REMEDY)
         return
@@ -90,7 +90,7 @@ def _check_media(run: ScoredRun, expected: Expected, published: str) -> None:
         kind = ", whose media are frames of videos" if run.examples.is_linked else ""
         raise DataError(
             f"{run.folder}: {len(names)} of {len(run.examples)} examples were shown other {what} than in "
-            f"{published}{kind}, first {min(names)!r:.200}. Remedy: run on the published dataset"
+            f"{published}{kind}, first {min(names)!r:.200}. Fix: run on the published dataset"
         )
 
 
@@ -105,12 +105,12 @@ def check_adapter(run: ScoredRun, adapter: str) -> None:
     if described.identity.model.settings.get("adapter") != adapter_hash(folder):
         raise DataError(
             f"{where}: identity.model.settings.adapter: is not the hash of {adapter}. "
-            "Remedy: name the adapter that was run"
+            "Fix: name the adapter that was run"
         )
     training = adapter_videos(str(folder))
     if training and (left_out := training.videos.difference(described.training_videos)):
         raise DataError(
-            f"{where}: training_videos: lacks {len(left_out)} of the ones in {folder / VIDEOS_FILE}. Remedy: run again"
+            f"{where}: training_videos: lacks {len(left_out)} of the ones in {folder / VIDEOS_FILE}. Fix: run again"
         )
 
 
@@ -138,7 +138,7 @@ def _expected_answers(run: ScoredRun, described: RunDescription, *, linked: bool
     )
     said, given = ({"protocol": each.protocol, "identity": each.identity.model_dump()} for each in (described, derived))
     if difference := first_difference(said, given):
-        raise DataError(f"{run.folder / CONFIG_FILE}: {difference} by the dataset. Remedy: start a new run")
+        raise DataError(f"{run.folder / CONFIG_FILE}: {difference} by the dataset. Fix: start a new run")
     key_of = sample_keys(identity.model.asked_as, identity.generation)
     return {
         key_of(example.example_id, own.fingerprint, number): AskedLine(
@@ -157,7 +157,7 @@ def _check_asked_examples(run: ScoredRun) -> None:
     """Refuse a list of asked examples that differs from the run's; its fingerprints must match the log."""
     path = run.folder / INPUTS_FILE
     if others := read_inputs(run.folder).keys() ^ {example.example_id for example in run.examples.examples}:
-        raise DataError(f"{path}: {min(others)!r:.200} is only in it, or only in the dataset. Remedy: run again")
+        raise DataError(f"{path}: {min(others)!r:.200} is only in it, or only in the dataset. Fix: run again")
 
 
 def _check_steps(run: ScoredRun) -> None:
@@ -173,7 +173,7 @@ def _check_steps(run: ScoredRun) -> None:
         if not is_same:
             raise DataError(
                 f"{run.folder}: {record.example_id!r:.200} run {record.run} differs from its steps. "
-                "Remedy: start a new run"
+                "Fix: start a new run"
             )
 
 
@@ -197,7 +197,7 @@ def _check_wording(task: Task, where: str) -> None:
     if not is_true:
         raise DataError(
             f"{where}: prompts: are called {prompts.wording!r}, which they are not for this version of the package. "
-            "Remedy: run again"
+            "Fix: run again"
         )
 
 

@@ -41,7 +41,7 @@ MAX_REFUSALS: Final = 20
 _COSTS: Final = tuple(name for name in COST_NAMES if name != "dollars")
 LONGEST: Final = 500
 """Characters of a cell that submissions fill."""
-_REMEDY: Final = "Remedy: use `submit`"
+_REMEDY: Final = "Fix: use `submit`"
 
 
 class BoardRules(BaseModel):
@@ -123,12 +123,12 @@ def read_board(folder: str | Path, dataset: str | Path | None = None) -> Board:
     """
     root = Path(folder)
     if not root.is_dir():
-        raise DataError(f"{root}: no folder. Remedy: give the folder of a results dataset")
+        raise DataError(f"{root}: no folder. Fix: give the folder of a results dataset")
     rules = _read_rules(root)
     if dataset is not None:
         published_hashes = _read_rules(Path(dataset)).content_hashes
         if not published_hashes:
-            raise DataError(f"{dataset}: no {RULES_FILE} with content_hashes. Remedy: build it again")
+            raise DataError(f"{dataset}: no {RULES_FILE} with content_hashes. Fix: build it again")
         rules = rules.model_copy(update={"content_hashes": published_hashes})
     entries: list[BoardEntry] = []
     refused: list[RefusedSubmission] = []
@@ -262,7 +262,7 @@ def _read_rules(root: Path) -> BoardRules:
     if not path.is_file():
         return BoardRules()
     if path.stat().st_size > checks.MAX_FILE:
-        raise DataError(f"{path}: is larger than {checks.MAX_FILE} bytes. Remedy: make it smaller")
+        raise DataError(f"{path}: is larger than {checks.MAX_FILE} bytes. Fix: make it smaller")
     content = checks.load_yaml(path.read_bytes(), str(path))
     return checks.checked(BoardRules, {} if content is None else content, str(path))
 
@@ -327,7 +327,7 @@ def _check_task(results: Results, board: str, rules: BoardRules, name: str) -> N
     if board not in rules.content_hashes and not is_ours:
         raise DataError(
             f"{name}: dataset: this package has no such task or split. "
-            f"Remedy: name the leaderboards of a plug-in in {RULES_FILE}"
+            f"Fix: name the leaderboards of a plug-in in {RULES_FILE}"
         )
 
 
@@ -352,16 +352,14 @@ def _read_judged(path: Path, name: str, results: Results) -> JudgedResults:
 def _check_rules(results: Results, judged: JudgedResults | None, board: str, rules: BoardRules, name: str) -> None:
     expected_hash = rules.content_hashes.get(board)
     if rules.content_hashes and expected_hash is None:
-        raise DataError(
-            f"{name}: {board!r} is not a leaderboard of {RULES_FILE}. Remedy: submit one of those named there"
-        )
+        raise DataError(f"{name}: {board!r} is not a leaderboard of {RULES_FILE}. Fix: submit one of those named there")
     if expected_hash is not None and expected_hash != results.dataset.content_hash:
         raise DataError(
             f"{name}: dataset.content_hash: {results.dataset.content_hash[:SHORT]} are other examples than "
-            f"{expected_hash[:SHORT]} of {RULES_FILE}. Remedy: run on the published dataset"
+            f"{expected_hash[:SHORT]} of {RULES_FILE}. Fix: run on the published dataset"
         )
     if judged is not None and rules.judges and judged.judge.name not in rules.judges:
-        raise DataError(f"{name}: judge.name: {judged.judge.name!r} is none of {RULES_FILE}. Remedy: use one of those")
+        raise DataError(f"{name}: judge.name: {judged.judge.name!r} is none of {RULES_FILE}. Fix: use one of those")
 
 
 def _groups(board: Board) -> Mapping[Comparability, list[BoardEntry]]:

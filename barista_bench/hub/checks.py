@@ -215,7 +215,7 @@ def validation(where: str) -> Iterator[None]:
     try:
         yield
     except ValidationError as error:
-        raise DataError(f"{where}: {first_complaint(error)}. Remedy: correct that field") from error
+        raise DataError(f"{where}: {first_complaint(error)}. Fix: correct that field") from error
 
 
 def dump_yaml(content: Mapping[str, object] | Sequence[object]) -> str:

@@ -70,7 +70,7 @@ def model_files(submission: Submission, existing: ExistingFiles) -> dict[str, by
     try:
         card = existing.card.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise DataError(f"{README}: is not UTF-8 ({error.reason}). Remedy: correct the card") from error
+        raise DataError(f"{README}: is not UTF-8 ({error.reason}). Fix: correct the card") from error
     readme = merge_model_index(card, name, [submission.index_result(row) for row in submission.rows])
     return {path: text.encode(), README: readme.encode()}
 
@@ -91,7 +91,7 @@ def refuse_secrets(files: Mapping[str, bytes], where: str, token: str | None = N
     """Raise DataError if a text would publish `token` or a text that looks like an access token."""
     for name, data in files.items():
         if holds_key(data.decode(errors="replace")) or (token and token.encode() in data):
-            raise DataError(f"{where}: {name}: contains text that looks like an access token. Remedy: take it out")
+            raise DataError(f"{where}: {name}: contains text that looks like an access token. Fix: take it out")
 
 
 def write_files(files: Files, out: str | Path) -> list[Path]:
@@ -138,7 +138,7 @@ def merge_model_index(text: str, model_name: str, results: Sequence[IndexResult]
         DataError: the card's metadata cannot be read, or cannot be changed without side effects.
     """
     if len(text) > MAX_FILE:
-        raise DataError(f"{README}: has more than {MAX_FILE} characters. Remedy: give a model card")
+        raise DataError(f"{README}: has more than {MAX_FILE} characters. Fix: give a model card")
     header = REGEX_YAML_BLOCK.match(text)
     if header is None:
         block = dump_yaml({KEY: _merged_index(None, model_name, results)})
@@ -146,7 +146,7 @@ def merge_model_index(text: str, model_name: str, results: Sequence[IndexResult]
     front = header[2]
     old_metadata = load_yaml(front, README)
     if not isinstance(old_metadata, dict | None):
-        raise DataError(f"{README}: its metadata is not a mapping. Remedy: write `name: value` between the --- lines")
+        raise DataError(f"{README}: its metadata is not a mapping. Fix: write `name: value` between the --- lines")
     index = _merged_index((old_metadata or {}).get(KEY), model_name, results)
     newline = "\r\n" if "\r\n" in header[1] else "\n"
     block = _LINE_END.sub(newline, dump_yaml({KEY: index}))
@@ -154,7 +154,7 @@ def merge_model_index(text: str, model_name: str, results: Sequence[IndexResult]
     new_front = _card_text(front[:start], block, front[end:], newline)
     new_metadata = load_yaml(new_front, README)
     if not isinstance(new_metadata, dict) or {**new_metadata, KEY: None} != {**(old_metadata or {}), KEY: None}:
-        raise DataError(f"{README}: other metadata refers into {KEY}. Remedy: take the YAML anchors out of it")
+        raise DataError(f"{README}: other metadata refers into {KEY}. Fix: take the YAML anchors out of it")
     return text[: header.start(2)] + new_front + text[header.end(2) :]
 
 
@@ -188,12 +188,12 @@ def _span(front: str) -> tuple[int, int]:
     if isinstance(root, yaml.MappingNode) and not root.value:
         return 0, len(front)
     if not isinstance(root, yaml.MappingNode) or root.flow_style:
-        raise DataError(f"{README}: its metadata is in braces. Remedy: write one `name: value` a line")
+        raise DataError(f"{README}: its metadata is in braces. Fix: write one `name: value` a line")
     # Complete lines: a key may follow "? ".
     starts = [key.start_mark.index - key.start_mark.column for key, _ in root.value] + [len(front)]
     numbers = [number for number, (key, _) in enumerate(root.value) if key.value == KEY]
     if len(numbers) > 1:
-        raise DataError(f"{README}: {KEY} appears in it twice. Remedy: merge the two")
+        raise DataError(f"{README}: {KEY} appears in it twice. Fix: merge the two")
     if not numbers:
         return len(front), len(front)
     start, end = starts[numbers[0]], starts[numbers[0] + 1]

@@ -49,30 +49,30 @@ def check_log(paths: Iterable[Path], expected: Expected, remedy: str) -> None:
                 record = decode_record(line)
                 where = f"{path}: line {number}"
                 if record is None:
-                    raise DataError(f"{where}: is damaged. Remedy: remove the line, and resume the run")
+                    raise DataError(f"{where}: is damaged. Fix: remove the line, and resume the run")
                 if not record.is_finished:
                     continue
                 if record.key not in expected or not expected[record.key].is_of(record):
                     raise DataError(
                         f"{where}: answers another question than the run's ({record.example_id!r:.80}, run or draw "
-                        f"{record.run}). Remedy: {remedy}"
+                        f"{record.run}). Fix: {remedy}"
                     )
                 content = hashlib.sha256(line).digest()
                 if answers.setdefault(record.key, content) != content:
-                    raise DataError(f"{where}: is a second answer to a question answered before. Remedy: {remedy}")
+                    raise DataError(f"{where}: is a second answer to a question answered before. Fix: {remedy}")
 
 
 def refuse_difference(stored: BaseModel, derived: BaseModel, path: Path) -> None:
     """Raise DataError, which names the first field of a file that differs from the value by its log and dataset."""
     difference = first_difference(*(json.loads(json.dumps(each.model_dump(mode="json"))) for each in (stored, derived)))
     if difference:
-        raise DataError(f"{path}: {difference}, by the log and the dataset. Remedy: score the run again")
+        raise DataError(f"{path}: {difference}, by the log and the dataset. Fix: score the run again")
 
 
 def refuse_other_scores(path: Path, lines: Iterable[str]) -> None:
     """Raise DataError if the samples' scores are saved beside the results, and differ from these."""
     if path.exists() and path.read_bytes() != "".join(lines).encode():
-        raise DataError(f"{path}: differs from the result of the log and the dataset. Remedy: score the run again")
+        raise DataError(f"{path}: differs from the result of the log and the dataset. Fix: score the run again")
 
 
 def first_difference(stored: object, derived: object, path: str = "") -> str | None:

@@ -22,7 +22,7 @@ _READABLE: Final = (Status.OK, Status.TRUNCATED, Status.TRUNCATED_THINKING)
 def require(is_met: bool, complaint: str, remedy: str) -> None:
     """Raise a DataError unless a rule is met."""
     if not is_met:
-        raise DataError(f"{complaint}. Remedy: {remedy}")
+        raise DataError(f"{complaint}. Fix: {remedy}")
 
 
 def check_numbers(results: Results, where: str) -> None:

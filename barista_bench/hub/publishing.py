@@ -70,7 +70,7 @@ def publication(folder: str | Path, repo: str) -> Publication:
     try:
         TypeAdapter(RepoId).validate_python(repo)
     except ValidationError as error:
-        raise ConfigError(f"--repo: {first_complaint(error)}. Remedy: give org/name") from error
+        raise ConfigError(f"--repo: {first_complaint(error)}. Fix: give org/name") from error
     checked_folder = _check_folder(folder, repo, _files(folder))
     checked_folder.refuse_secrets()
     return checked_folder
@@ -85,32 +85,32 @@ def _check_folder(folder: Path, repo: str, files: dict[str, Path]) -> Publicatio
     metadata = _card(SpaceCard, folder, files)
     if "sdk" not in metadata:
         problem = f"is not a built dataset (no {MANIFEST}) and no Space (no sdk in {README})"
-        raise DataError(f"{folder}: {problem}. Remedy: build it, or give a Space such as metrics/mean_ap")
+        raise DataError(f"{folder}: {problem}. Fix: build it, or give a Space such as metrics/mean_ap")
     card = checked(SpaceCardMetadata, metadata, str(folder / README))
     # `evaluate` loads org/name from the file name.py.
     name, script = repo.partition("/")[2], f"{folder.resolve().name}.py"
     if "metric" in card.tags and script in files:
         if script != f"{name}.py":
-            raise ConfigError(f"--repo: evaluate would not find {script} in {repo}. Remedy: call it {script[:-3]}")
+            raise ConfigError(f"--repo: evaluate would not find {script} in {repo}. Fix: call it {script[:-3]}")
         files.setdefault(METRIC_APP.name, METRIC_APP)
     if card.app_file not in files:
-        raise DataError(f"{folder / README}: app_file: no {card.app_file} there. Remedy: name the Space's program")
+        raise DataError(f"{folder / README}: app_file: no {card.app_file} there. Fix: name the Space's program")
     return Publication(folder, repo, "space", files, space_sdk=card.sdk)
 
 
 def _files(folder: Path) -> dict[str, Path]:
     """Return all files of the folder except Python's caches, by their relative paths."""
     if not folder.is_dir():
-        raise DataError(f"{folder}: no folder. Remedy: give a built dataset, or a Space such as metrics/mean_ap")
+        raise DataError(f"{folder}: no folder. Fix: give a built dataset, or a Space such as metrics/mean_ap")
     files = {}
     for parent, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if name != "__pycache__")
         for path in (Path(parent, name) for name in sorted((*folders, *names))):
             name = path.relative_to(folder).as_posix()
             if path.is_symlink() or not (path.is_file() or path.is_dir()):
-                raise DataError(f"{folder}: {name} is a link or no plain file. Remedy: put the file itself there")
+                raise DataError(f"{folder}: {name} is a link or no plain file. Fix: put the file itself there")
             if path.name.startswith("."):
-                raise DataError(f"{folder}: {name} is hidden. Remedy: move it away")
+                raise DataError(f"{folder}: {name} is hidden. Fix: move it away")
             if path.is_file():
                 files[name] = path
     return files
@@ -120,11 +120,11 @@ def _card(kind: type[RepoCard], folder: Path, files: Mapping[str, Path]) -> dict
     """Return metadata of the folder's card, as the hub client reads it."""
     path = folder / README
     if README not in files:
-        raise DataError(f"{path}: there is no card. Remedy: build the dataset again, or write one")
+        raise DataError(f"{path}: there is no card. Fix: build the dataset again, or write one")
     try:
         return kind.load(path).data.to_dict()
     except (ValueError, yaml.YAMLError) as error:
-        raise DataError(f"{path}: {' '.join(str(error).split())[:300]}. Remedy: correct the card") from error
+        raise DataError(f"{path}: {' '.join(str(error).split())[:300]}. Fix: correct the card") from error
 
 
 def _check_dataset(
@@ -132,22 +132,22 @@ def _check_dataset(
 ) -> None:
     """Refuse a folder that holds more than `build` writes, or whose card lacks a config or the files of a split."""
     if manifest.get("frames") == "linked":
-        raise DataError(f"{folder}: its frames are links to videos of this machine. Remedy: build with --frames frozen")
+        raise DataError(f"{folder}: its frames are links to videos of this machine. Fix: build with --frames frozen")
     for name in files:
         if name.partition("/")[0] not in {MANIFEST, README, EVAL_FILE, RULES_FILE, PICTURE, "frozen", *configs}:
-            raise DataError(f"{folder}: {name} is not of a built dataset. Remedy: move it away")
+            raise DataError(f"{folder}: {name} is not of a built dataset. Fix: move it away")
     path = folder / README
     card = checked(DatasetCardMetadata, _card(DatasetCard, folder, files), str(path))
     source = manifest.get("source")
     terms = source.get("terms") if isinstance(source, dict) else None
     if isinstance(terms, dict) and card.license != terms.get("licence"):
         problem = f"is {card.license!r}, but the data of {terms.get('title')} are under {terms.get('licence')!r}"
-        raise DataError(f"{path}: license: {problem}. Remedy: publish it under that licence, or not at all")
+        raise DataError(f"{path}: license: {problem}. Fix: publish it under that licence, or not at all")
     built_configs, card_configs = set(rows_of_configs(folder)), {config.config_name for config in card.configs}
     if built_configs != card_configs:
         name = sorted(built_configs ^ card_configs)[0]
-        raise DataError(f"{path}: configs: {name!r} is in the card or in the folder only. Remedy: build it again")
+        raise DataError(f"{path}: configs: {name!r} is in the card or in the folder only. Fix: build it again")
     for config in card.configs:
         for pattern in (split.path for split in config.data_files):
             if not any(Path(name).match(pattern) for name in files):
-                raise DataError(f"{path}: configs.{config.config_name}: no file {pattern}. Remedy: build it again")
+                raise DataError(f"{path}: configs.{config.config_name}: no file {pattern}. Fix: build it again")

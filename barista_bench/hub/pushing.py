@@ -53,9 +53,9 @@ class Destination:
 
     def __post_init__(self) -> None:
         if self.branch is not None and self.to_main:
-            raise ConfigError("both a branch and main are named. Remedy: give one of --branch and --to-main")
+            raise ConfigError("both a branch and main are named. Fix: give one of --branch and --to-main")
         if self.branch is not None and self.branch.removeprefix("refs/heads/") in ("", MAIN):
-            raise ConfigError(f"{self.branch!r} is not to be written to. Remedy: use a pull request, or --to-main")
+            raise ConfigError(f"{self.branch!r} is not to be written to. Fix: use a pull request, or --to-main")
 
     @property
     def revision(self) -> str:
@@ -88,7 +88,7 @@ def find_token(variable: str | None = None) -> str:
     token = os.environ.get(variable, "").strip() if variable else get_token()
     if not token:
         where = f"the environment variable {variable}" if variable else "HF_TOKEN or the hub client's login"
-        raise ConfigError(f"no access token in {where}. Remedy: set it, or run `hf auth login`")
+        raise ConfigError(f"no access token in {where}. Fix: set it, or run `hf auth login`")
     return token
 
 
@@ -168,7 +168,7 @@ class Pusher:
             is_private = self._api.repo_info(repo_id, repo_type=repo_type).private
         if public == is_private:
             state, remedy = ("private", "leave --public out") if is_private else ("public", "say --public")
-            raise ConfigError(f"{repo_id}: is {state} already. Remedy: {remedy}, or name another repository")
+            raise ConfigError(f"{repo_id}: is {state} already. Fix: {remedy}, or name another repository")
         with self._explaining_errors(repo_id, "uploading"):
             commit_message = f"Publish with barista_bench {__version__}"
             for name, path in publication.files.items():
@@ -207,7 +207,7 @@ class Pusher:
         with self._explaining_errors(repo_id, f"looking at {revision}"):
             commit = self._api.repo_info(repo_id, repo_type=repo_type, revision=revision).sha
         if commit is None:
-            raise PushError(f"{repo_id}: the Hub names no commit of {revision}. Remedy: try again")
+            raise PushError(f"{repo_id}: the Hub names no commit of {revision}. Fix: try again")
         return commit
 
     def _read_files(self, repo_id: str, commit: str, paths: Sequence[str]) -> dict[str, bytes]:
@@ -216,7 +216,7 @@ class Pusher:
             remote_files = list(self._files(repo_id, "model", paths, commit))
             for file in remote_files:
                 if file.size > MAX_FILE:
-                    raise PushError(f"{repo_id}: {file.path} has {file.size} bytes. Remedy: check that file")
+                    raise PushError(f"{repo_id}: {file.path} has {file.size} bytes. Fix: check that file")
             contents = {}
             for file in remote_files:
                 copy = self._api.hf_hub_download(repo_id, file.path, revision=commit, local_dir=folder)
@@ -285,7 +285,7 @@ class Pusher:
             trouble, remedy = _explanation(error)
             line = " ".join(str(error).replace(self._token, "[token]").split())[:300]
         detail = f" ({line})" if line else ""
-        raise PushError(f"{repo_id}: {doing}: {trouble}{detail}. Remedy: {remedy}") from None
+        raise PushError(f"{repo_id}: {doing}: {trouble}{detail}. Fix: {remedy}") from None
 
 
 def _explanation(error: Exception) -> tuple[str, str]:

@@ -29,7 +29,7 @@ def _judge_file(run: ScoredRun, judge: str | None) -> Path:
     if not paths:
         raise DataError(
             f"{folder}: {run.results.primary} counts shared words: a floor, and no number to publish for "
-            f"{run.task.name}. Remedy: have it judged first: "
+            f"{run.task.name}. Fix: have it judged first: "
             f"`barista-bench judge {shlex.quote(str(folder))} --judge ...`"
         )
     judges = {path: read_judged(path).judge.name for path in paths}
@@ -41,7 +41,7 @@ def _judge_file(run: ScoredRun, judge: str | None) -> Path:
     if len(judges) != 1:
         names = ", ".join(sorted(path.parent.name for path in (judges or paths)))
         trouble = "has no judge" if judge is not None and not judges else "has several judges"
-        raise DataError(f"{folder}: {trouble}{f' {judge!r}' if judge else ''}. Remedy: give --judge, one of {names}")
+        raise DataError(f"{folder}: {trouble}{f' {judge!r}' if judge else ''}. Fix: give --judge, one of {names}")
     (path,) = judges
     return path
 

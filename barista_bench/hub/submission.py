@@ -43,7 +43,7 @@ class SubmissionTarget(checks.HubModel):
     def source(self) -> checks.EvalSource | None:
         if self.source_url is None:
             if self.source_name or self.source_user or self.source_org:
-                raise ConfigError("a source needs an address. Remedy: give --source-url too")
+                raise ConfigError("a source needs an address. Fix: give --source-url too")
             return None
         return checks.EvalSource(url=self.source_url, name=self.source_name, user=self.source_user, org=self.source_org)
 
@@ -124,7 +124,7 @@ def make_submission(
         ConfigError: the settings contradict each other.
     """
     if not folders:
-        raise ConfigError("no run to submit. Remedy: name scored run folders")
+        raise ConfigError("no run to submit. Fix: name scored run folders")
     if not isinstance(target, SubmissionTarget):
         target = checks.checked(SubmissionTarget, dict(target), "submission")
     rows = [
@@ -146,14 +146,14 @@ def submission_of(
             checks.check_judged(row.judged, row.results, str(row.folder / JUDGES))
         if not allow_incomplete:
             for gap, remedy in row.gaps.items():
-                raise DataError(f"{where}: {gap}. Remedy: {remedy}, or say --allow-incomplete")
+                raise DataError(f"{where}: {gap}. Fix: {remedy}, or say --allow-incomplete")
         _check_name(row, target)
         for name, value in row.results.changed_options.items():
             # An encoder in a local folder is private, and its path cannot name a leaderboard.
             if isinstance(value, str) and shared_name(value) != value:
                 raise DataError(
                     f"{where}: options.{name}: {value!r} is a path of this machine. "
-                    f"Remedy: run with --option {name}=org/name, as it is called on the Hub"
+                    f"Fix: run with --option {name}=org/name, as it is called on the Hub"
                 )
     _check_together(rows)
     return Submission(target, tuple(sorted(rows, key=lambda row: row.task_id)))
@@ -167,7 +167,7 @@ def _check_name(row: SubmissionRow, target: SubmissionTarget) -> None:
     if expected.casefold() not in (run.casefold(), plain.casefold()):
         raise DataError(
             f"{row.folder / RESULTS_FILE}: model.name: is {run!r}, not {expected!r}. "
-            "Remedy: give the model's own --model-repo, or the model's name in the run with --model-name"
+            "Fix: give the model's own --model-repo, or the model's name in the run with --model-name"
         )
 
 
@@ -177,20 +177,20 @@ def _check_together(rows: Sequence[SubmissionRow]) -> None:
     for row in rows:
         if row.task_id in folders:
             raise DataError(
-                f"{row.folder}: {row.task_id} is in {folders[row.task_id]} already. Remedy: choose one of the runs"
+                f"{row.folder}: {row.task_id} is in {folders[row.task_id]} already. Fix: choose one of the runs"
             )
         folders[row.task_id] = row.folder
         if row.results.dataset.benchmark != first_row.results.dataset.benchmark:
             raise DataError(
                 f"{row.folder}: is of {row.results.dataset.benchmark}, {first_row.folder} of "
-                f"{first_row.results.dataset.benchmark}. Remedy: submit each benchmark separately"
+                f"{first_row.results.dataset.benchmark}. Fix: submit each benchmark separately"
             )
         for field in ("name", "revision", "settings"):
             value, first_value = getattr(row.results.model, field), getattr(first_row.results.model, field)
             if value != first_value:
                 raise DataError(
                     f"{row.folder / RESULTS_FILE}: model.{field}: differs from {first_row.folder / RESULTS_FILE}: one "
-                    "submission is of one model. Remedy: submit them apart, or run both alike"
+                    "submission is of one model. Fix: submit them apart, or run both alike"
                 )
 
 

@@ -33,7 +33,7 @@ def check_verdicts(run: ScoredRun, folder: Path, described: JudgeDescription) ->
         expected = _expected_verdicts(run, folder, described)
     except (KeyError, TypeError, ValidationError) as error:
         raise DataError(
-            f"{where}: is not a description of a judge ({error!r:.200}). Remedy: judge the run again"
+            f"{where}: is not a description of a judge ({error!r:.200}). Fix: judge the run again"
         ) from error
     check_log([folder / VERDICTS_FILE], expected, "remove the judge's folder and judge the run again")
 
@@ -42,7 +42,7 @@ def _expected_verdicts(run: ScoredRun, folder: Path, described: JudgeDescription
     method, where = described.identity["method"], str(folder / JUDGE_FILE)
     if method == RELEASED:
         if not run.task.prompts.wording.startswith(RELEASED_RUN):
-            raise DataError(f"{where}: method: no verdicts came with this run. Remedy: judge the run again")
+            raise DataError(f"{where}: method: no verdicts came with this run. Fix: judge the run again")
         samples = [(sample.example.example_id, sample.record.run) for sample in run.samples]
         keys = {verdict_key(*sample, name): sample for sample in samples for name in described.criteria}
         return {key: AskedLine(*sample, key) for key, sample in keys.items()}
@@ -50,7 +50,7 @@ def _expected_verdicts(run: ScoredRun, folder: Path, described: JudgeDescription
         raise TypeError("generation: lacks settings")
     prompt = judge_prompts(REASONING if method == REASONING else "geval")
     if plain_json(asdict(prompt)) != described.prompt or described.identity["prompt"] != prompt.sha256:
-        raise DataError(f"{where}: prompt: is not this package's. Remedy: judge the run again")
+        raise DataError(f"{where}: prompt: is not this package's. Fix: judge the run again")
     if method == REASONING:
         _check_rubric(described, (prompt.version, prompt.sha256, prompt.wording), where)
     else:
@@ -69,16 +69,16 @@ def _check_geval(run: ScoredRun, folder: Path, described: JudgeDescription, wher
     if (rubric.wording == packaged_rubric.wording) != (
         rubric.model_copy(update={"wording": packaged_rubric.wording}) == packaged_rubric
     ):
-        raise DataError(f"{where}: rubric: is called {rubric.wording!r}, but differs. Remedy: judge the run again")
+        raise DataError(f"{where}: rubric: is called {rubric.wording!r}, but differs. Fix: judge the run again")
     _check_rubric(described, (rubric.version, rubric.sha256, rubric.wording), where)
     steps = {criterion.name: tuple(criterion.steps) for criterion in rubric.criteria}
     if described.identity["steps"] == "generate":
         steps = read_frozen_steps(folder / STEPS_FILE, rubric)
     if described.steps != steps:
-        raise DataError(f"{where}: steps: differ from the rubric's and from {STEPS_FILE}. Remedy: judge the run again")
+        raise DataError(f"{where}: steps: differ from the rubric's and from {STEPS_FILE}. Fix: judge the run again")
 
 
 def _check_rubric(described: JudgeDescription, expected: tuple[int, str, str], where: str) -> None:
     stored = (described.rubric["version"], described.identity["rubric"], described.rubric["wording"])
     if stored != expected:
-        raise DataError(f"{where}: rubric: is called {stored}, but is {expected}. Remedy: judge the run again")
+        raise DataError(f"{where}: rubric: is called {stored}, but is {expected}. Fix: judge the run again")

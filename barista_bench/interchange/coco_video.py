@@ -88,7 +88,7 @@ def read(path: Path) -> Iterator[MaskTracks | DataError]:
         data = as_utf8(read_bounded(file, _MAX_BYTES, remedy=_REMEDY), str(file))
         content = msgspec.json.decode(data, type=_CocoVideo)
     except MALFORMED as error:
-        raise DataError(f"{file}: {error}. Remedy: {_REMEDY}") from error
+        raise DataError(f"{file}: {error}. Fix: {_REMEDY}") from error
     names = {category.id: tidy_name(category.name) for category in content.categories}
     raws: dict[int | None, list[msgspec.Raw]] = defaultdict(list)
     for raw in content.annotations:
@@ -98,11 +98,11 @@ def read(path: Path) -> Iterator[MaskTracks | DataError]:
             video = msgspec.json.decode(raw, type=_Video)
         except MALFORMED as error:
             raws.pop(_id_of(raw), None)
-            yield DataError(f"{file}: videos[{index}]: {error}. Remedy: {_REMEDY}")
+            yield DataError(f"{file}: videos[{index}]: {error}. Fix: {_REMEDY}")
             continue
         yield _tracks(video, raws.pop(video.id, []), names)
     if count := sum(map(len, raws.values())):
-        yield DataError(f"{file}: {count} annotations are of no video of the file. Remedy: correct their video_id")
+        yield DataError(f"{file}: {count} annotations are of no video of the file. Fix: correct their video_id")
 
 
 def _video_of(raw: msgspec.Raw) -> int | None:

@@ -43,7 +43,7 @@ def _parse(file: Path) -> ElementTree.Element:
     content = read_bounded(file, _MAX_BYTES, remedy=_REMEDY)
 
     def refuse(*declaration: object) -> None:
-        raise DataError(f"{file}: has a DOCTYPE, which is not read. Remedy: {_REMEDY}")
+        raise DataError(f"{file}: has a DOCTYPE, which is not read. Fix: {_REMEDY}")
 
     guard = expat.ParserCreate()
     guard.StartDoctypeDeclHandler = refuse
@@ -51,7 +51,7 @@ def _parse(file: Path) -> ElementTree.Element:
         guard.Parse(content, True)
         return ElementTree.fromstring(content)  # noqa: S314
     except (expat.ExpatError, ElementTree.ParseError, UnicodeError) as error:
-        raise DataError(f"{file}: is not XML ({error}). Remedy: {_REMEDY}") from error
+        raise DataError(f"{file}: is not XML ({error}). Fix: {_REMEDY}") from error
 
 
 class _Reader:
@@ -106,7 +106,7 @@ class _Reader:
             if 0 < size[0] <= _MAX_SIDE and 0 < size[1] <= _MAX_SIDE:
                 return size
         what = f"its root is {self._root.tag!r}, and the size of the pictures is missing"
-        raise DataError(f"{self._file}: no CVAT annotations ({what}). Remedy: {_REMEDY}")
+        raise DataError(f"{self._file}: no CVAT annotations ({what}). Fix: {_REMEDY}")
 
     def _frame(self, text: str | None, noun: str) -> int | None:
         frame = int(text) if text is not None and text.isascii() and text.isdecimal() else MAX_FRAMES

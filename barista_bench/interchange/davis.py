@@ -50,9 +50,9 @@ def read(folder: Path) -> Iterator[MaskTracks | DataError]:
             content = read_bounded(folder / OBJECTS_FILE, _MAX_BYTES, remedy=_REMEDY)
             objects = msgspec.json.decode(content, type=_Objects)
         except MALFORMED as error:
-            raise DataError(f"{folder / OBJECTS_FILE}: {error}. Remedy: {_REMEDY}") from error
+            raise DataError(f"{folder / OBJECTS_FILE}: {error}. Fix: {_REMEDY}") from error
     if not folder.is_dir():
-        raise DataError(f"{folder}: no such folder. Remedy: {_REMEDY}")
+        raise DataError(f"{folder}: no such folder. Fix: {_REMEDY}")
     for video in sorted(path for path in folder.iterdir() if path.is_dir()):
         try:
             yield _read_video(video, objects.get(video.name, {}))
@@ -84,7 +84,7 @@ def _read_video(folder: Path, objects: dict[int, _ObjectName]) -> MaskTracks:
             frame_masks[name] = mask
     if size is None:
         reasons = "; ".join(left_out) or "it holds no PNG"
-        raise DataError(f"{folder}: no picture can be used ({reasons}). Remedy: {_REMEDY}")
+        raise DataError(f"{folder}: no picture can be used ({reasons}). Fix: {_REMEDY}")
     return MaskTracks(folder.name, size[1], size[0], categories, masks, None, frozenset(with_void), dict(left_out))
 
 
@@ -106,7 +106,7 @@ def write(tracks: Iterable[MaskTracks], folder: Path) -> list[str]:
         names = sorted(video.categories)
         if len(names) > _MOST_OBJECTS:
             remedy = "export as coco_video"
-            raise DataError(f"{video.video_id}: {len(names)} objects, and DAVIS holds 255. Remedy: {remedy}")
+            raise DataError(f"{video.video_id}: {len(names)} objects, and DAVIS holds 255. Fix: {remedy}")
         numbers = {name: number for number, name in enumerate(names, start=1)}
         objects[video.video_id] = {number: (name, video.categories[name]) for name, number in numbers.items()}
         target = confined(folder, video.video_id)

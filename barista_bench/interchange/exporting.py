@@ -316,13 +316,12 @@ def export_run(
 def _refuse_other_rules(own_run: ReadRun) -> None:
     if own_run.task.benchmark != "barista":
         raise ConfigError(
-            f"{own_run.folder}: is a run of {own_run.task.benchmark}. "
-            "Remedy: export runs of barista, whose release it is"
+            f"{own_run.folder}: is a run of {own_run.task.benchmark}. Fix: export runs of barista, whose release it is"
         )
     if own_run.task.follows_paper:
         raise ConfigError(
             f"{own_run.folder}: follows the paper's protocol, the layout has the released rules' figures. "
-            "Remedy: run or import with --protocol release"
+            "Fix: run or import with --protocol release"
         )
 
 
@@ -330,18 +329,18 @@ def _judge_folder(own_run: ReadRun, judge: str | None) -> Path | None:
     folders = {folder.name: folder for folder in judge_folders(own_run.folder)}
     if own_run.task.name not in JUDGED_TASKS or (judge is None and not folders):
         if judge is not None:
-            raise ConfigError(f"{own_run.folder}: no judge scores {own_run.task.name} there. Remedy: leave --judge out")
+            raise ConfigError(f"{own_run.folder}: no judge scores {own_run.task.name} there. Fix: leave --judge out")
         return None
     if judge is not None:
         if judge not in folders:
-            raise ConfigError(f"{own_run.folder}: has no judge {judge!r}. Remedy: name one of {', '.join(folders)}")
+            raise ConfigError(f"{own_run.folder}: has no judge {judge!r}. Fix: name one of {', '.join(folders)}")
         return folders[judge]
     released = [folder for folder in folders.values() if read_judge(folder).identity["method"] == METHOD]
     candidates = released or list(folders.values())
     if len(candidates) > 1:
         raise ConfigError(
             f"{own_run.folder}: has {len(candidates)} judges, a released folder holds one. "
-            f"Remedy: say with --judge which: {', '.join(folders)}"
+            f"Fix: say with --judge which: {', '.join(folders)}"
         )
     return candidates[0]
 

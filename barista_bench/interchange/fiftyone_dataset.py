@@ -67,7 +67,7 @@ def write_fiftyone(
         left_out: list[str] = []
         samples = list(_samples(scored, folder, left_out))
         if not samples:
-            raise DataError(f"{run}: no image of its examples can be decoded. Remedy: name the videos with --root")
+            raise DataError(f"{run}: no image of its examples can be decoded. Fix: name the videos with --root")
         (folder / "samples.json").write_text(json.dumps({"samples": samples}))
         (folder / "metadata.json").write_text(json.dumps(_metadata(scored)))
     raise_faults(scored.task.faults)

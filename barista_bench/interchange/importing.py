@@ -121,7 +121,7 @@ def import_run(
     paths = [Path(folders)] if isinstance(folders, str | Path) else [Path(folder) for folder in folders]
     out = Path(out).absolute()
     if not paths:
-        raise ConfigError("no folder to import. Remedy: name at least one")
+        raise ConfigError("no folder to import. Fix: name at least one")
     check_target(out)
     released = [read_released_run(path, examples, root, benchmark) for path in paths]
     first = released[0]
@@ -147,7 +147,7 @@ def family_format(model: str, provider: str | None) -> BoxFormat:
         if len(formats) == 1:
             return formats.pop()
     raise ConfigError(
-        f"{model} ({provider}): the release has no box format for it. Remedy: say how it was asked to write boxes "
+        f"{model} ({provider}): the release has no box format for it. Fix: say how it was asked to write boxes "
         "with --box-format, e.g. yxyx/1000"
     )
 

@@ -31,7 +31,7 @@ def read_mask_tracks(source: Path, name: str) -> Iterator[MaskTracks | DataError
         DataError: the file is not of this format.
     """
     if name not in _READERS:
-        raise ConfigError(f"format {name!r} is not read. Remedy: give --format {', '.join(_READERS)}")
+        raise ConfigError(f"format {name!r} is not read. Fix: give --format {', '.join(_READERS)}")
     yield from _READERS[name](source)
 
 
@@ -42,6 +42,6 @@ def write_mask_tracks(tracks: Iterable[MaskTracks], out: Path, name: str) -> lis
         ConfigError: the format is unknown, or the folder is not empty.
     """
     if name not in _WRITERS:
-        raise ConfigError(f"format {name!r} is not written. Remedy: give --format {', '.join(_WRITERS)}")
+        raise ConfigError(f"format {name!r} is not written. Fix: give --format {', '.join(_WRITERS)}")
     with replacing_folder(out) as folder:
         return _WRITERS[name](tracks, folder)

@@ -62,10 +62,10 @@ def import_recorded(
     """
     formats = known_formats()
     if form not in formats:
-        raise ConfigError(f"no format {form!r}. Remedy: say --format with one of {', '.join(formats)}")
+        raise ConfigError(f"no format {form!r}. Fix: say --format with one of {', '.join(formats)}")
     recorded = BENCHMARKS[formats[form]].formats[form](Path(predictions))
     if not recorded:
-        raise DataError(f"{predictions}: no recorded answers of the format {form} here. Remedy: name their folder")
+        raise DataError(f"{predictions}: no recorded answers of the format {form} here. Fix: name their folder")
     problems = [problem for answers in recorded for problem in answers.problems]
     problems.sort(key=lambda problem: problem.severity != "error")
     for problem in problems[:NAMED]:
@@ -75,7 +75,7 @@ def import_recorded(
         log.warning("%s: in all %d errors, %d warnings", predictions, errors, len(problems) - errors)
     unknown = set(options or {}) - {name for answers in recorded for name in answers.task.options}
     if unknown:
-        raise ConfigError(f"no task here has an option {sorted(unknown)[0]!r}. Remedy: leave it out")
+        raise ConfigError(f"no task here has an option {sorted(unknown)[0]!r}. Fix: leave it out")
     # All of it before the first folder is written, so that nothing is left behind.
     planned = []
     for answers in recorded:
@@ -87,7 +87,7 @@ def import_recorded(
         planned.append((task, answers, Path(out).absolute() / task.name))
     for folder, count in Counter(folder for _, _, folder in planned).items():
         if count > 1:
-            raise DataError(f"{count} sets of answers are to {folder.name}. Remedy: name the files of one model")
+            raise DataError(f"{count} sets of answers are to {folder.name}. Fix: name the files of one model")
         check_target(folder)
     for _, answers, _ in planned:
         _check_answers(answers, str(predictions))
@@ -132,11 +132,11 @@ def _check_answers(recorded: RecordedAnswers, where: str) -> None:
     counts = Counter((answer.example_id, answer.run) for answer in recorded.answers)
     for (example_id, run), count in counts.items():
         if example_id not in example_ids:
-            raise DataError(f"an answer is to {example_id!r}, which is not an example. Remedy: correct the reader")
+            raise DataError(f"an answer is to {example_id!r}, which is not an example. Fix: correct the reader")
         if count > 1:
-            raise DataError(f"{example_id}: run {run} answers it {count} times. Remedy: keep one")
+            raise DataError(f"{example_id}: run {run} answers it {count} times. Fix: keep one")
         if not 0 <= run < MAX_RUNS:
-            raise DataError(f"{example_id}: run is {run}. Remedy: count runs from 0 to {MAX_RUNS - 1}")
+            raise DataError(f"{example_id}: run is {run}. Fix: count runs from 0 to {MAX_RUNS - 1}")
 
 
 def _sample_record(
@@ -177,20 +177,20 @@ def write_submission_file(
     own_run = read_samples(folder, data=data)
     benchmark = get_benchmark(own_run.task.benchmark)
     if benchmark.submission is None:
-        raise ConfigError(f"{benchmark.name} takes no submission file. Remedy: use `barista-bench submit` for the Hub")
+        raise ConfigError(f"{benchmark.name} takes no submission file. Fix: use `barista-bench submit` for the Hub")
     samples = [s for s in own_run.samples if s.record.run == run and s.record.is_finished]
     if not samples:
-        raise DataError(f"{folder}: run {run} has no finished sample. Remedy: finish it, or name another run")
+        raise DataError(f"{folder}: run {run} has no finished sample. Fix: finish it, or name another run")
     limit = own_run.description.data.limit
     if limit is not None and not allow_incomplete:
         raise DataError(
             f"{folder}: was run on the first {limit} questions only. "
-            "Remedy: start a new run without limit, or use --allow-incomplete"
+            "Fix: start a new run without limit, or use --allow-incomplete"
         )
     n_missing = len(own_run.examples) - len(samples)
     if n_missing and not allow_incomplete:
         raise DataError(
             f"{folder}: run {run} lacks {n_missing} of {len(own_run.examples)} answers. "
-            "Remedy: start it again, or say --allow-incomplete"
+            "Fix: start it again, or say --allow-incomplete"
         )
     return benchmark.submission([sample.as_scored for sample in samples], Path(out)), len(samples)

@@ -124,7 +124,7 @@ def checked(values: Mapping[str, Any], schema: type[StructT], where: object) -> 
     try:
         return msgspec.convert(values, schema)
     except msgspec.ValidationError as error:
-        raise DataError(f"{where}: {str(error).replace('$.', '')}. Remedy: correct it") from error
+        raise DataError(f"{where}: {str(error).replace('$.', '')}. Fix: correct it") from error
 
 
 @dataclass(frozen=True, slots=True)

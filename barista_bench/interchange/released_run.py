@@ -72,7 +72,7 @@ def read_released_run(
     for path in (folder / released_folder.PREDICTIONS, frozen):
         if not path.is_file():
             raise DataError(
-                f"{path}: missing. Remedy: name a run folder of the released harness, and its frozen file with "
+                f"{path}: missing. Fix: name a run folder of the released harness, and its frozen file with "
                 "--examples if it lies elsewhere"
             )
     frozen_examples = tuple(read_frozen(frozen, benchmark, root=root))
@@ -81,12 +81,12 @@ def read_released_run(
     )
     if not frozen_examples or not records:
         empty = folder / released_folder.PREDICTIONS if frozen_examples else frozen
-        raise DataError(f"{empty}: is empty. Remedy: name a run that answered something")
+        raise DataError(f"{empty}: is empty. Fix: name a run that answered something")
     first_prediction = records[0][1]
     task = task_class(benchmark, first_prediction.task_name)
     if task.name != frozen_examples[0].task:
         raise DataError(
-            f"{folder}: answers {task.name}, its examples are of {frozen_examples[0].task}. Remedy: give the right ones"
+            f"{folder}: answers {task.name}, its examples are of {frozen_examples[0].task}. Fix: give the right ones"
         )
     config_file, metrics_file = folder / released_folder.CONFIG, folder / released_folder.METRICS
     config, metrics = _read_config(config_file), _read_object(metrics_file)
@@ -125,15 +125,15 @@ def _read_predictions(path: Path, example_ids: set[str]) -> list[tuple[JsonObjec
                 record = json.loads(line)
                 prediction = msgspec.convert(record, ReleasedPrediction)
             except (ValueError, RecursionError) as error:
-                problems[f"no prediction ({error}). Remedy: correct it"].append(number)
+                problems[f"no prediction ({error}). Fix: correct it"].append(number)
                 continue
             first_prediction = records[0][1] if records else prediction
             for problem in _problems(prediction, first_prediction, seen_ids, example_ids):
-                problems[f"{problem}. Remedy: import one run of one model and task, as it was written"].append(number)
+                problems[f"{problem}. Fix: import one run of one model and task, as it was written"].append(number)
             seen_ids.add(prediction.example_id)
             records.append((record, prediction))
     except OSError as error:
-        raise DataError(f"{path}: no predictions ({error.strerror}). Remedy: correct the file") from error
+        raise DataError(f"{path}: no predictions ({error.strerror}). Fix: correct the file") from error
     refuse_lines(path, problems)
     return records
 
@@ -177,7 +177,7 @@ def _read_object(path: Path) -> JsonObject | None:
         return None
     value = read_bounded_json(path, MAX_FILE, remedy="correct or remove it")
     if not isinstance(value, dict):
-        raise DataError(f"{path}: is not an object. Remedy: correct or remove it")
+        raise DataError(f"{path}: is not an object. Fix: correct or remove it")
     return value
 
 
@@ -221,5 +221,5 @@ def check_same(first: ReleasedRun, other: ReleasedRun) -> None:
         if fact_of(first) != fact_of(other):
             raise ConfigError(
                 f"{other.folder}: has {name} {fact_of(other)!r}, {first.folder} has {fact_of(first)!r}. "
-                "Remedy: import them one by one"
+                "Fix: import them one by one"
             )

@@ -42,7 +42,7 @@ def log_results(tracker: Tracker, results: Results, folder: Path) -> None:
             _log(tracker, name, settings, figures, folder)
         except ImportError as error:
             packages = "tensorboard torch" if tracker == "tensorboard" else tracker
-            raise ConfigError(f"{tracker} cannot be used ({error}). Remedy: pip install {packages}") from error
+            raise ConfigError(f"{tracker} cannot be used ({error}). Fix: pip install {packages}") from error
     for line in greeting.getvalue().splitlines():
         log.info("%s: %s", tracker, line)
 

@@ -137,7 +137,7 @@ def _lexical_score(form: ReplyForm, criterion: str, figure: str | None, answer: 
     scores = answer.sample.scores
     if figure is None or figure not in scores:
         raise ConfigError(
-            f"the criterion {criterion} names no score for the judge lexical ({figure}). Remedy: set its `lexical` in "
+            f"the criterion {criterion} names no score for the judge lexical ({figure}). Fix: set its `lexical` in "
             f"the rubric to one of {', '.join(sorted(scores))}, or use another judge"
         )
     fraction = scores[figure]

@@ -249,7 +249,7 @@ def label_runs(judged_runs: Sequence[JudgedRun]) -> list[LabelledJudgedRun]:
         if first is not label:
             raise ConfigError(
                 f"{label.judged_run.folder} and {first.judged_run.folder}: both are {label.model!r} "
-                f"judged by {label.judge!r} on {label.task}. Remedy: name each run once"
+                f"judged by {label.judge!r} on {label.task}. Fix: name each run once"
             )
     return [by_name[name] for name in sorted(by_name)]
 
@@ -309,7 +309,7 @@ def _refuse_unlike(judged_runs: Sequence[JudgedRun]) -> None:
         for condition, values in conditions.items():
             raise ConfigError(
                 f"{other.folder}: other {condition} than {first.folder} for {task} ({values}). "
-                "Remedy: compare judges over the same examples, asked in the same words and read by the same options, "
+                "Fix: compare judges over the same examples, asked in the same words and read by the same options, "
                 "with the same rubric"
             )
 
@@ -322,9 +322,7 @@ def _refuse_lone_judges(labels: Sequence[LabelledJudgedRun]) -> None:
     most = max(map(len, judges.values()), default=0)
     if most < 2:
         who = "".join(f"; {task}, {model}: {min(names)}" for (task, model), names in judges.items())
-        raise ConfigError(
-            f"only {most} judge has judged each of these runs{who}. Remedy: judge them with another as well"
-        )
+        raise ConfigError(f"only {most} judge has judged each of these runs{who}. Fix: judge them with another as well")
 
 
 def _agreement(labels: Sequence[LabelledJudgedRun]) -> Iterator[SampleAgreement]:

@@ -46,7 +46,7 @@ def load_reasoning_form(task: Task, path: str | Path | None) -> PromptTexts:
         texts = parse_prompts(json.dumps(prompt_set.rubric(task.name)).encode(), f"{path}: rubrics.{task.name}")
     for place in ("{fence}", "{data}"):
         if place not in texts.user:
-            raise ConfigError(f"{path}: user: has no place {place}. Remedy: add it, see docs/prompt_files.md")
+            raise ConfigError(f"{path}: user: has no place {place}. Fix: add it, see docs/prompt_files.md")
     return texts
 
 

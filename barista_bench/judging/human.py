@@ -79,9 +79,9 @@ def read_ratings(path: str | Path) -> list[Rating]:
     for number, rating in (_csv_ratings if path.suffix.lower() == ".csv" else _jsonl_ratings)(path, text):
         key = (rating.model, rating.example_id, rating.run, rating.criterion)
         if not 0 <= rating.score <= 10:
-            raise DataError(f"{path}: line {number}: score is {rating.score}. Remedy: give 0 to 10")
+            raise DataError(f"{path}: line {number}: score is {rating.score}. Fix: give 0 to 10")
         if key in ratings:
-            raise DataError(f"{path}: line {number}: {key} is rated twice. Remedy: give one rating per answer")
+            raise DataError(f"{path}: line {number}: {key} is rated twice. Fix: give one rating per answer")
         ratings[key] = rating
     return list(ratings.values())
 
@@ -95,7 +95,7 @@ def human_agreement(judged_runs: Sequence[JudgedRun], ratings: Sequence[Rating])
     labels = label_runs(judged_runs)
     models = {label.model for label in labels}
     if len(models) > 1 and any(rating.model is None for rating in ratings):
-        raise ConfigError(f"ratings name no model, but {len(models)} were judged. Remedy: add a column model")
+        raise ConfigError(f"ratings name no model, but {len(models)} were judged. Fix: add a column model")
     pairs: dict[tuple[str, str], list[tuple[float | None, int]]] = defaultdict(list)
     stale = set[Rating]()
     for label in labels:
@@ -111,9 +111,9 @@ def human_agreement(judged_runs: Sequence[JudgedRun], ratings: Sequence[Rating])
                 score = raw_scores(verdicts[sample_name]).get(rating.criterion)
                 pairs[label.judge, f"{label.task}: {rating.criterion}"].append((score, rating.score))
     if stale:
-        log.warning("%d ratings are of answers that have changed since: not counted. Remedy: rate them", len(stale))
+        log.warning("%d ratings are of answers that have changed since: not counted. Fix: rate them", len(stale))
     if not pairs:
-        raise ConfigError("no rating belongs to a judged answer. Remedy: check example_id, run and criterion")
+        raise ConfigError("no rating belongs to a judged answer. Fix: check example_id, run and criterion")
     return [_agreement(judge, criterion, scores) for (judge, criterion), scores in pairs.items()]
 
 
@@ -152,4 +152,4 @@ def _jsonl_ratings(path: Path, text: str) -> Iterable[tuple[int, Rating]]:
         yield number, rating
 
 
-_REMEDY = "Remedy: give example_id, criterion and a whole score from 0 to 10, and perhaps model and run"
+_REMEDY = "Fix: give example_id, criterion and a whole score from 0 to 10, and perhaps model and run"

@@ -84,7 +84,7 @@ def read_judge(folder: str | Path) -> JudgeDescription:
             path.read_bytes(), type=JudgeDescription, dec_hook=lambda _, value: Prices.model_validate(value)
         )
     except (OSError, msgspec.MsgspecError, RecursionError) as error:
-        raise DataError(f"{path}: no judge's description ({error}). Remedy: run `barista-bench judge`") from error
+        raise DataError(f"{path}: no judge's description ({error}). Fix: run `barista-bench judge`") from error
 
 
 def judge_folder_name(name: str, identity: dict[str, Any], generation: dict[str, Any]) -> str:

@@ -141,9 +141,7 @@ def _packaged_rubric(package: str, task: str) -> Rubric:
 def _domain_rubric(package: str, task: str, domain_file: Path | None) -> Rubric:
     path = resources.files(package).joinpath("rubrics", f"{task}.yaml") if package else None
     if path is None or not path.is_file():
-        raise ConfigError(
-            f"no judge scores the task {task}. Remedy: give a rubric file with --rubric, or judge another"
-        )
+        raise ConfigError(f"no judge scores the task {task}. Fix: give a rubric file with --rubric, or judge another")
     words = load_domain(domain_file).categories if domain_file else None
     data = in_domain_words(path.read_bytes(), domain_file)
     name = f"{package}/rubrics/{task}.yaml"
@@ -176,7 +174,7 @@ def _checked_content(content: object, name: str) -> _RubricFile:
         return _RubricFile.model_validate(content)
     except ValidationError as error:
         complaint = first_complaint(error)
-        raise ConfigError(f"{name}: {complaint}. Remedy: {_REMEDY}") from error
+        raise ConfigError(f"{name}: {complaint}. Fix: {_REMEDY}") from error
 
 
 def _vocabulary(package: str, name: str) -> dict[str, str]:
@@ -184,5 +182,5 @@ def _vocabulary(package: str, name: str) -> dict[str, str]:
     benchmark = package.rpartition(".")[2]
     words = get_benchmark(benchmark).vocabulary if benchmark else None
     if words is None:
-        raise ConfigError(f"{name}: vocabulary: this benchmark has none to show. Remedy: leave it out")
+        raise ConfigError(f"{name}: vocabulary: this benchmark does not define one. Fix: leave it out")
     return dict(words())

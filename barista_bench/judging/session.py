@@ -93,7 +93,7 @@ def judge_config(config: JudgeConfig) -> JudgeSession:
     run = read_scored(config.run, data=config.data, root=config.root, options={})
     grades_reasons = asks_for_reasons(run.task)
     if grades_reasons and config.steps == "generate":
-        raise ConfigError(f"{run.task.name}: its reasoning is judged without steps. Remedy: leave steps at given")
+        raise ConfigError(f"{run.task.name}: its reasoning is judged without steps. Fix: leave steps at given")
     rubric = None if grades_reasons else load_rubric(run.task, config.rubric)
     reasoning = load_reasoning_form(run.task, config.rubric) if grades_reasons else None
     if config.is_offline:
@@ -210,9 +210,9 @@ def read_frozen_steps(path: Path, rubric: Rubric) -> Steps:
     try:
         steps = msgspec.json.decode(path.read_bytes(), type=Steps)
     except (OSError, msgspec.MsgspecError) as error:
-        raise DataError(f"{path}: no evaluation steps ({error}). Remedy: remove the folder and judge again") from error
+        raise DataError(f"{path}: no evaluation steps ({error}). Fix: remove the folder and judge again") from error
     if set(steps) != set(rubric.names):
-        raise DataError(f"{path}: has steps for {sorted(steps)}. Remedy: remove the folder and judge again")
+        raise DataError(f"{path}: has steps for {sorted(steps)}. Fix: remove the folder and judge again")
     return steps
 
 
@@ -233,5 +233,5 @@ def _ask_for_steps(
         error = str(record.error)
     raise ModelError(
         f"judge {model.identity.name}: gave no evaluation steps for {criterion.name} ({error}). "
-        "Remedy: give steps in a rubric file"
+        "Fix: give steps in a rubric file"
     )

@@ -46,9 +46,9 @@ def encode_video(
     """
     target, (width, height), rate = Path(out), size, Fraction(fps)
     if width % 2 or height % 2 or min(size) < 2:
-        raise ConfigError(f"{target}: {width}x{height} px cannot be encoded. Remedy: give even sizes of 2 or more")
+        raise ConfigError(f"{target}: {width}x{height} px cannot be encoded. Fix: give even sizes of 2 or more")
     if rate <= 0:
-        raise ConfigError(f"{target}: {rate} frames a second. Remedy: give a positive number")
+        raise ConfigError(f"{target}: {rate} frames a second. Fix: give a positive number")
     keyframe_interval = max(1, round(rate))
     options = {
         "preset": "superfast",
@@ -66,14 +66,14 @@ def encode_video(
                 if (frame.width, frame.height) != size:
                     raise DataError(
                         f"{target}: frame {frame_number} is {frame.width}x{frame.height} px, not {width}x{height} px. "
-                        "Remedy: give pictures of one size"
+                        "Fix: give pictures of one size"
                     )
                 frame.pts, frame.time_base = frame_number, 1 / rate
                 container.mux(stream.encode(frame))
                 frame_number += 1
             container.mux(stream.encode())
         if not frame_number:
-            raise DataError(f"{target}: there is no frame to write. Remedy: choose frames that the source has")
+            raise DataError(f"{target}: there is no frame to write. Fix: choose frames that the source has")
     return target
 
 

@@ -31,9 +31,9 @@ def evenly_spaced(total: int, count: int) -> tuple[int, ...]:
         DataError: there is no frame.
     """
     if count < 1:
-        raise ConfigError(f"{count} frames were asked for. Remedy: ask for 1 or more")
+        raise ConfigError(f"{count} frames were asked for. Fix: ask for 1 or more")
     if total < 1:
-        raise DataError("there is no frame to sample. Remedy: check the video")
+        raise DataError("there is no frame to sample. Fix: check the video")
     if total <= count:
         return tuple(range(total))
     if count == 1:
@@ -55,9 +55,9 @@ def evenly_spaced_with(total: int, count: int, always: Collection[int]) -> tuple
     frames = set(evenly_spaced(total, count))
     outside = [frame for frame in required if not 0 <= frame < total]
     if outside:
-        raise DataError(f"no frame {outside[0]}: there are {total}. Remedy: check that annotations and video match")
+        raise DataError(f"no frame {outside[0]}: there are {total}. Fix: check that annotations and video match")
     if len(required) > count:
-        raise DataError(f"{len(required)} frames must be shown, but only {count} may be. Remedy: ask for more frames")
+        raise DataError(f"{len(required)} frames must be shown, but only {count} may be. Fix: ask for more frames")
     for frame in required:
         if frame not in frames:
             frames.remove(min(frames.difference(required), key=lambda sampled: (abs(sampled - frame), sampled)))
@@ -75,7 +75,7 @@ def at_rate(facts: VideoFacts, fps: float) -> tuple[int, ...]:
         DataError: the times of the frames are not known.
     """
     if not 0 < fps <= MAX_RATE:
-        raise ConfigError(f"a rate of {fps} frames a second. Remedy: give a positive number up to {MAX_RATE:g}")
+        raise ConfigError(f"a rate of {fps} frames a second. Fix: give a positive number up to {MAX_RATE:g}")
     seconds = _times(facts)
     # Frame i is nearest to the times from its midpoint with frame i - 1 to its midpoint with frame i + 1.
     borders = np.append((seconds[:-1] + seconds[1:]) / 2, seconds[-1])
@@ -91,14 +91,14 @@ def in_window(facts: VideoFacts, centre_s: float, half_s: float) -> range:
         DataError: the times of the frames are not known, or none of them lies in the window.
     """
     if not (math.isfinite(centre_s) and math.isfinite(half_s) and half_s >= 0):
-        raise ConfigError(f"a window of {centre_s} +- {half_s} s. Remedy: give numbers, the half not below 0")
+        raise ConfigError(f"a window of {centre_s} +- {half_s} s. Fix: give numbers, the half not below 0")
     seconds = _times(facts)
     start = int(np.searchsorted(seconds, centre_s - half_s - _CLOSE, side="left"))
     stop = int(np.searchsorted(seconds, centre_s + half_s + _CLOSE, side="right"))
     if start >= stop:
         raise DataError(
             f"{facts.path}: no frame from {centre_s - half_s:g} to {centre_s + half_s:g} s (the last is at "
-            f"{facts.duration:g} s). Remedy: check that annotations and video match"
+            f"{facts.duration:g} s). Fix: check that annotations and video match"
         )
     return range(start, stop)
 
@@ -111,7 +111,7 @@ def nearest_frame(facts: VideoFacts, second: float) -> int:
         DataError: the times of the frames are not known.
     """
     if not math.isfinite(second):
-        raise ConfigError(f"a time of {second} s. Remedy: give a number")
+        raise ConfigError(f"a time of {second} s. Fix: give a number")
     seconds = _times(facts)
     after = int(np.searchsorted(seconds, second, side="left"))
     if after == 0 or after == len(seconds):
@@ -123,5 +123,5 @@ def _times(facts: VideoFacts) -> NDArray[np.float64]:
     """Return times that never decrease: streams whose packets have no times may repeat some."""
     if not facts.has_times:
         remedy = "give the rate of its frames with its annotations, or the video file"
-        raise DataError(f"{facts.path}: the times of its frames are not known. Remedy: {remedy}")
+        raise DataError(f"{facts.path}: the times of its frames are not known. Fix: {remedy}")
     return np.maximum.accumulate(facts.seconds)

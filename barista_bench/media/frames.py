@@ -55,7 +55,7 @@ class VideoFrames:
             return {"video": str(value["video"]), "indices": [int(index) for index in value["indices"]]}
         except (KeyError, TypeError, ValueError, IndexError) as error:
             text = f"{value!r} is not a reference to frames ({error})"
-            raise DataError(f"{text}. Remedy: give {{'video': path, 'indices': [frame numbers]}}") from error
+            raise DataError(f"{text}. Fix: give {{'video': path, 'indices': [frame numbers]}}") from error
 
     def decode_example(
         self, value: Mapping[str, Any] | LazyFrames | None, token_per_repo_id: object = None
@@ -71,7 +71,7 @@ class VideoFrames:
         """Cast to Arrow storage of a struct with the two fields, in any order and integer width. Raises DataError."""
         if not pa.types.is_struct(storage.type) or {f.name for f in storage.type} != {"video", "indices"}:
             raise DataError(
-                f"a column of type {storage.type} cannot be linked. Remedy: give it the fields video and indices"
+                f"a column of type {storage.type} cannot be linked. Fix: give it the fields video and indices"
             )
         fields = [array_cast(storage.field(name), self.pa_type.field(name).type) for name in ("video", "indices")]
         return pa.StructArray.from_arrays(fields, fields=list(self.pa_type), mask=storage.is_null())
@@ -116,7 +116,7 @@ def link_frames(
     feature = VideoFrames(root=None if root is None else os.fspath(root), backend=backend)
     features = _features(dataset)
     if column not in features:
-        raise DataError(f"no column {column!r} to link. Remedy: choose one of {', '.join(features)}")
+        raise DataError(f"no column {column!r} to link. Fix: choose one of {', '.join(features)}")
     return dataset.cast_column(column, _linked_feature(features[column], feature, column))
 
 
@@ -124,7 +124,7 @@ def _features(dataset: Dataset | DatasetDict | IterableDataset | IterableDataset
     if isinstance(dataset, dict):
         dataset = next(iter(dataset.values()))
     if dataset.features is None:
-        raise DataError("a stream whose features are unknown cannot be linked. Remedy: give it features=")
+        raise DataError("a stream whose features are unknown cannot be linked. Fix: give it features=")
     return dataset.features
 
 
@@ -133,4 +133,4 @@ def _linked_feature(feature: object, target: VideoFrames, column: str) -> VideoF
         return List(_linked_feature(feature.feature, target, column), length=feature.length)
     if isinstance(feature, VideoFrames) or (isinstance(feature, dict) and set(feature) == {"video", "indices"}):
         return target
-    raise DataError(f"column {column!r} is {feature}. Remedy: name a column with {{video, indices}}")
+    raise DataError(f"column {column!r} is {feature}. Fix: name a column with {{video, indices}}")

@@ -57,7 +57,7 @@ class LazyFrames:
                 raise VideoError(f"video {self.video!r}: {error}") from error
         if not os.path.isabs(self.video):
             remedy = "give the videos' folder: root=..."
-            raise VideoError(f"{self.video!r}: a relative path without a root. Remedy: {remedy}")
+            raise VideoError(f"{self.video!r}: a relative path without a root. Fix: {remedy}")
         return self.video
 
     def array(self) -> Images:

@@ -217,16 +217,15 @@ def plan_kitchen(
 ) -> list[VideoPlan]:
     """Plan the videos of a kitchen, preparations in turn. Draws and writes nothing."""
     if videos < 1:
-        raise ConfigError(f"videos={videos}: a kitchen without a video. Remedy: give at least 1")
+        raise ConfigError(f"videos={videos}: a kitchen without a video. Fix: give at least 1")
     if width % 2 or height % 2 or width < 64 or height < 64 or width > 2 * height:
         raise ConfigError(
-            f"{width}x{height} px cannot be drawn. "
-            "Remedy: give even sizes of at least 64, at most twice as wide as high"
+            f"{width}x{height} px cannot be drawn. Fix: give even sizes of at least 64, at most twice as wide as high"
         )
     if not 0.5 <= seconds[0] <= seconds[1]:
-        raise ConfigError(f"seconds={seconds}: no range of lengths. Remedy: give 0.5 <= shortest <= longest")
+        raise ConfigError(f"seconds={seconds}: no range of lengths. Fix: give 0.5 <= shortest <= longest")
     if fps < 2:
-        raise ConfigError(f"fps={fps}: too few to see the hands' actions. Remedy: give at least 2 frames a second")
+        raise ConfigError(f"fps={fps}: too few to see the hands' actions. Fix: give at least 2 frames a second")
     return [VideoPlan(n, seed, width, height, seconds, fps) for n in range(videos)]
 
 

@@ -50,7 +50,7 @@ def ablated(model: Model, ablation: str) -> Model:
         ConfigError: there is no such ablation.
     """
     if ablation not in ABLATIONS:
-        raise ConfigError(f"no ablation {ablation!r}. Remedy: use one of {', '.join(ABLATIONS)}")
+        raise ConfigError(f"no ablation {ablation!r}. Fix: use one of {', '.join(ABLATIONS)}")
     earlier = model.identity.settings.get("ablation")
     settings = {"ablation": f"{ablation}, {earlier}" if earlier else ablation}
     kind = _StreamingAblation if isinstance(model, StreamingModel) else _Ablation

@@ -71,7 +71,7 @@ class GenerationConfig:
         }
         for name, (holds, wanted) in rules.items():
             if not holds:
-                raise ConfigError(f"{name} is {getattr(self, name)!r}. Remedy: give {flag_of(name)} {wanted}")
+                raise ConfigError(f"{name} is {getattr(self, name)!r}. Fix: give {flag_of(name)} {wanted}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,7 +315,7 @@ def parts_with_clips(request: Request, fps: float | None) -> list[TextPart | Ima
     times, count = request.times, len(request.images)
     if times is not None and len(times.indices) != count:
         counts = f"it has {count} images, and the times of {len(times.indices)} frames"
-        raise ValueError(f"{counts}. Remedy: say in the task's `image_frames` which frame each image shows")
+        raise ValueError(f"{counts}. Fix: say in the task's `image_frames` which frame each image shows")
     parts: list[TextPart | ImagePart | VideoClip] = []
     for _, group in groupby(request.prompt.joined_parts, lambda part: isinstance(part, ImagePart)):
         neighbours = list(group)
@@ -328,7 +328,7 @@ def parts_with_clips(request: Request, fps: float | None) -> list[TextPart | Ima
         elif clip_times is None:
             raise ValueError(
                 "it is not known when its frames were filmed, neither by the example nor by its media. "
-                "Remedy: build the set again, or say video_fps (frames a second of those shown)"
+                "Fix: build the set again, or say video_fps (frames a second of those shown)"
             )
         else:
             parts.append(VideoClip(images, clip_times))

@@ -111,7 +111,7 @@ class PredictionsModel:
         header, answers, revision = _read_file(path)
         box_format = _box_format(path, header, box_format, has_boxes)
         if seeds_of is None and any(None not in runs for runs in answers.values()):
-            raise ConfigError(f"{path}: its lines name runs. Remedy: leave `run` out, or give seeds_of")
+            raise ConfigError(f"{path}: its lines name runs. Fix: leave `run` out, or give seeds_of")
         name = header.model if header and header.model else path.name
         model = cls(ModelIdentity(f"predictions:{name}", revision), answers, box_format, seeds_of)
         if example_ids is None or not (unknown := sorted(answers.keys() - set(example_ids))):
@@ -120,7 +120,7 @@ class PredictionsModel:
         if len(unknown) == len(answers):
             raise DataError(
                 f"{path}: none of its {len(unknown)} examples is in the run, e.g. {examples_named}. "
-                "Remedy: use the ids of the dataset's example_id column"
+                "Fix: use the ids of the dataset's example_id column"
             )
         log.warning("%s: %d examples are not in the run: left out, e.g. %s", path, len(unknown), examples_named)
         for example_id in unknown:
@@ -153,9 +153,9 @@ def _read_file(path: Path) -> tuple[PredictionHeader | None, Answers, str]:
         digest = file_sha256(path)
     except OSError as error:
         remedy = "give a file of predictions, one answer a line, in files of up to 1 GiB"
-        raise DataError(f"{path}: cannot be read ({error.strerror}). Remedy: {remedy}") from error
+        raise DataError(f"{path}: cannot be read ({error.strerror}). Fix: {remedy}") from error
     if not answers:
-        raise DataError(f"{path}: holds no predictions. Remedy: write one line an answer, with {_FIELDS}")
+        raise DataError(f"{path}: holds no predictions. Fix: write one line an answer, with {_FIELDS}")
     return header, answers, digest
 
 
@@ -170,9 +170,7 @@ def _header(path: Path, line: bytes) -> PredictionHeader | None:
     try:
         return _HEADER.decode(line)
     except msgspec.MsgspecError as error:
-        raise DataError(
-            f'{path}: line 1: {error}. Remedy: write {{"format": "{FORMAT}", "box_format": ...}}'
-        ) from error
+        raise DataError(f'{path}: line 1: {error}. Fix: write {{"format": "{FORMAT}", "box_format": ...}}') from error
 
 
 def _row(path: Path, number: int, line: bytes) -> PredictionRow:
@@ -180,12 +178,12 @@ def _row(path: Path, number: int, line: bytes) -> PredictionRow:
         line.decode("utf-8")  # the decoder does not check raw fields
         row = _ROW.decode(line)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise DataError(f"{path}: line {number}: {error}. Remedy: write {_FIELDS}") from error
+        raise DataError(f"{path}: line {number}: {error}. Fix: write {_FIELDS}") from error
     value = bytes(row.value)
     if (row.answer is None) != bool(value):
-        raise DataError(f"{path}: line {number}: needs either answer or value. Remedy: write {_FIELDS}")
+        raise DataError(f"{path}: line {number}: needs either answer or value. Fix: write {_FIELDS}")
     if value and value[:1] not in (b"{", b"["):
-        raise DataError(f"{path}: line {number}: value is not an object or array. Remedy: give text as answer")
+        raise DataError(f"{path}: line {number}: value is not an object or array. Fix: give text as answer")
     return row
 
 
@@ -193,9 +191,7 @@ def _add_answer(path: Path, number: int, row: PredictionRow, answers: Answers) -
     runs = answers.setdefault(row.example_id, {})
     # An answer to all runs beside one to a single run would leave open which of them counts.
     if runs and (row.run in runs or row.run is None or None in runs):
-        raise DataError(
-            f"{path}: line {number}: {row.example_id} is answered twice. Remedy: one line an example and run"
-        )
+        raise DataError(f"{path}: line {number}: {row.example_id} is answered twice. Fix: one line an example and run")
     runs[row.run] = row.answer if row.answer is not None else bytes(row.value).decode("utf-8")
 
 
@@ -208,7 +204,7 @@ def _box_format(
         if run_format is None and has_boxes():
             example = f'{{"format": "{FORMAT}", "box_format": "xyxy/pixels"}}'
             raise ConfigError(
-                f"{path}: the format of its boxes is unknown. Remedy: begin the file with {example}, "
+                f"{path}: the format of its boxes is unknown. Fix: begin the file with {example}, "
                 "or say --box-format xyxy/pixels"
             )
         return run_format or DEFAULT_BOX_FORMAT
@@ -216,7 +212,7 @@ def _box_format(
         header_format = BoxFormat.parse(header_text)
     except ValueError as error:
         remedy = "write e.g. xyxy/pixels, yxyx/1000 or xyxy/1"
-        raise DataError(f"{path}: line 1: box_format {header_text[:20]!r} is unknown. Remedy: {remedy}") from error
+        raise DataError(f"{path}: line 1: box_format {header_text[:20]!r} is unknown. Fix: {remedy}") from error
     if run_format is not None and run_format != header_format:
-        raise ConfigError(f"{path}: its header has boxes {header_text}, but the run differs. Remedy: give one format")
+        raise ConfigError(f"{path}: its header has boxes {header_text}, but the run differs. Fix: give one format")
     return header_format

@@ -178,7 +178,7 @@ def check_known(name: object, noun: str, table: type[SettingsTable]) -> None:
     name_text = _value_text(name)
     wrong = str(name) if len(name_text) < MAX_SHOWN else name_text
     near = difflib.get_close_matches(wrong, table.model_fields, n=1, cutoff=0)
-    raise ConfigError(f"no {noun} {name_text}. Remedy: the nearest is {near[0]!r}")
+    raise ConfigError(f"no {noun} {name_text}. Fix: the nearest is {near[0]!r}")
 
 
 def _first_complaint(error: ValidationError, table: type[SettingsTable]) -> str:
@@ -187,14 +187,14 @@ def _first_complaint(error: ValidationError, table: type[SettingsTable]) -> str:
     if complaint["type"] == "missing":
         place = "an argument" if name in _ARGUMENTS else flag_of(name)
         variable = f"{ENVIRONMENT_PREFIX}{name.upper()}"
-        return f"{name} is missing. Remedy: give it as {place}, in the run file, or as {variable}"
+        return f"{name} is missing. Fix: give it as {place}, in the run file, or as {variable}"
     field = table.model_fields.get(name)
     description = f" ({field.description})" if field else ""
     # An error that concerns several fields has all settings as its input.
     is_hidden = not complaint["loc"] or name in _NEVER_SHOWN
     value_text = "" if is_hidden else f", got {_value_text(complaint['input'])}"
     what = f"another {flag_of(name)}" if field else "other settings"
-    return f"{name}: {complaint['msg']}{value_text}. Remedy: give {what}{description}"
+    return f"{name}: {complaint['msg']}{value_text}. Fix: give {what}{description}"
 
 
 def _value_text(value: object) -> str:

@@ -83,7 +83,7 @@ def make_checkpoint(folder: Path, architecture: str, builder: Builder, seed: int
     if _read_marker(folder) == marker:
         return folder
     if folder.exists() and _read_marker(folder) is None and any(folder.iterdir()):
-        raise ModelError(f"{folder}: holds files that are no tiny model. Remedy: choose another folder")
+        raise ModelError(f"{folder}: holds files that are no tiny model. Fix: choose another folder")
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}-") as scratch:
         new_folder = Path(scratch) / "model"

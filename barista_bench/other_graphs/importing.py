@@ -96,7 +96,7 @@ def import_graphs(
     """
     reader = graph_source(name)
     if not source.is_dir():
-        raise DataError(f"{source}: no such folder. Remedy: give the path of the dataset's folder")
+        raise DataError(f"{source}: no such folder. Fix: give the path of the dataset's folder")
     refuse_inside(out, source)
     loaded_domain = load_domain(domain)
     if map is None:
@@ -104,16 +104,16 @@ def import_graphs(
     elif reader.open_mapped:
         dataset = reader.open_mapped(source, loaded_domain, map)
     else:
-        raise ConfigError(f"--map: {name} has a fixed layout. Remedy: leave --map out, or give --from table")
+        raise ConfigError(f"--map: {name} has a fixed layout. Fix: leave --map out, or give --from table")
     if unknown := sorted(set(videos).difference(dataset.video_ids)):
-        raise ConfigError(f"videos: {source} has no {unknown[0]!r}. Remedy: choose among its {len(dataset.video_ids)}")
+        raise ConfigError(f"videos: {source} has no {unknown[0]!r}. Fix: choose among its {len(dataset.video_ids)}")
     _prepare_root(out, dataset.terms or reader.terms)
     report = ImportReport()
     report.tally.update(dataset.tally)
     for video_id in tqdm(sorted(videos) or dataset.video_ids, "importing", unit="video", disable=not progress):
         try:
             if not valid_video_id(video_id):
-                raise DataError(f"{video_id!r}: is not a usable name. Remedy: rename the video")
+                raise DataError(f"{video_id!r}: is not a usable name. Fix: rename the video")
             folder = confined(out, video_id)
             digest = hashlib.sha256(dataset.digest(video_id).encode() + msgspec.json.encode(loaded_domain)).hexdigest()
             record = _earlier_record(folder, digest)
@@ -133,7 +133,7 @@ def import_graphs(
 def _prepare_root(out: Path, terms: Terms) -> None:
     """Create the root, or check that it belongs to the same dataset."""
     if out.is_dir() and any(out.iterdir()) and read_terms(out) != terms:
-        raise ConfigError(f"{out}: contains other files. Remedy: choose a new folder")
+        raise ConfigError(f"{out}: contains other files. Fix: choose a new folder")
     out.mkdir(parents=True, exist_ok=True)
     write_whole(out / TERMS_FILE, terms_bytes(terms))
 
@@ -146,9 +146,9 @@ def _earlier_record(folder: Path, digest: str) -> ImportRecord | None:
     try:
         record = msgspec.json.decode(read_bounded(path, MAX_RECORD, remedy=remedy), type=ImportRecord)
     except MALFORMED as error:
-        raise DataError(f"{path}: {error}. Remedy: {remedy}") from error
+        raise DataError(f"{path}: {error}. Fix: {remedy}") from error
     if record.digest != digest:
-        raise DataError(f"{folder}: was imported from other annotations, or by another domain file. Remedy: {remedy}")
+        raise DataError(f"{folder}: was imported from other annotations, or by another domain file. Fix: {remedy}")
     return record
 
 
@@ -161,7 +161,7 @@ def _write_video(dataset: OpenedSource, video_id: str, folder: Path, digest: str
             if (len(pictures), pictures.size) != (metadata.frame_count, (metadata.width, metadata.height)):
                 actual = f"{len(pictures)} frames of {pictures.size}"
                 expected = f"{metadata.frame_count} of {(metadata.width, metadata.height)}"
-                raise DataError(f"{folder.name}: its pictures are {actual}, not {expected}. Remedy: fetch them again")
+                raise DataError(f"{folder.name}: its pictures are {actual}, not {expected}. Fix: fetch them again")
         write_whole(new_folder / ANNOTATION_FILE, encode(video.release))
         if video.notes:
             write_whole(new_folder / NOTES_FILE, msgspec.json.format(msgspec.json.encode(video.notes), indent=1))

@@ -113,7 +113,7 @@ class Pvsg(OpenedSource):
             file = msgspec.json.decode(as_utf8(read_bounded(path, MAX_BYTES, remedy=_REMEDY), str(path)), type=_File)
             ids = [msgspec.json.decode(raw, type=_Id).video_id for raw in file.data]
         except MALFORMED as error:
-            raise DataError(f"{path}: {error}. Remedy: {_REMEDY}") from error
+            raise DataError(f"{path}: {error}. Fix: {_REMEDY}") from error
         self._raws = dict(zip(ids, file.data, strict=True))
         self._repeated = {name for name, times in Counter(ids).items() if times > 1}
         self._parts = {name: part for part, splits in file.split.items() for names in splits.values() for name in names}
@@ -129,11 +129,11 @@ class Pvsg(OpenedSource):
             problem = (
                 "stands there twice" if video_id in self._repeated else "is in no split, which says where its masks are"
             )
-            raise DataError(f"{where}: {problem}. Remedy: {_REMEDY}")
+            raise DataError(f"{where}: {problem}. Fix: {_REMEDY}")
         try:
             video = msgspec.json.decode(self._raws[video_id], type=_Video)
         except MALFORMED as error:
-            raise DataError(f"{where}: {error}. Remedy: correct that field") from error
+            raise DataError(f"{where}: {error}. Fix: correct that field") from error
         folder = confined(self._root, self._parts[video_id])
         writer = GraphWriter("pvsg", video_id, (video.meta.width, video.meta.height), ImportTally())
         pictures, frames, frame_count, fps = _pictures(folder, video_id, video.meta, writer.tally)
@@ -191,24 +191,24 @@ def _pictures(
         present = {number: path for number, path in files.items() if path.is_file()}
         if not present:
             names = f"0000.png to {count - 1:04d}.png"
-            raise DataError(f"{folder}: has none of the {count} frames {names}. Remedy: {_REMEDY}")
+            raise DataError(f"{folder}: has none of the {count} frames {names}. Fix: {_REMEDY}")
         tally.lost["frames whose picture is missing"] += count - len(present)
         graph_frames = {number: frame for frame, number in enumerate(present)}
         return list(present.values()), graph_frames, len(present), meta.fps
     path = confined(part_folder, "videos", f"{video_id}.mp4")
     if not path.is_file():
-        raise DataError(f"{folder}: no such folder, nor {path.name} in {path.parent}. Remedy: fetch either")
+        raise DataError(f"{folder}: no such folder, nor {path.name} in {path.parent}. Fix: fetch either")
     facts = video_facts(path)
     if (facts.width, facts.height) != (meta.width, meta.height):
         size = f"{facts.width}x{facts.height}"
-        raise DataError(f"{path}: is {size}, masks are {meta.width}x{meta.height}. Remedy: give a folder of frames")
+        raise DataError(f"{path}: is {size}, masks are {meta.width}x{meta.height}. Fix: give a folder of frames")
     times = np.arange(count) / meta.fps
     later = np.searchsorted(facts.seconds, times).clip(1, max(1, facts.frame_count - 1))
     later = np.minimum(later, facts.frame_count - 1)
     earlier = np.maximum(later - 1, 0)
     frames = np.where(times - facts.seconds[earlier] <= facts.seconds[later] - times, earlier, later)
     if count > 1 and (len(np.unique(frames)) < count or times[-1] > facts.duration + 1 / meta.fps):
-        raise DataError(f"{path}: lacks frames for some of the {count} annotated ones. Remedy: {_REMEDY}")
+        raise DataError(f"{path}: lacks frames for some of the {count} annotated ones. Fix: {_REMEDY}")
     return path, dict(enumerate(frames.tolist())), facts.frame_count, facts.fps
 
 
@@ -246,7 +246,7 @@ def _add_masks(
             complete_frames.append(frame)
     if not annotated_frames:
         raise DataError(
-            f"{folder}: no picture of masks can be used ({most_frequent_reasons(problems)}). Remedy: {_REMEDY}"
+            f"{folder}: no picture of masks can be used ({most_frequent_reasons(problems)}). Fix: {_REMEDY}"
         )
     writer.tally.lost.update({f"pictures of masks: {reason}": count for reason, count in problems.items()})
     return annotated_frames, complete_frames

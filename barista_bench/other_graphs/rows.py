@@ -180,7 +180,7 @@ class Rows:
         """Return the files below the source that match a pattern. Raises DataError if no file does."""
         found = {path for pattern in patterns for path in self.source.glob(pattern) if path.is_file()}
         if not found:
-            raise DataError(f"{self.source}: no file {' or '.join(patterns)}. Remedy: name the folder of the export")
+            raise DataError(f"{self.source}: no file {' or '.join(patterns)}. Fix: name the folder of the export")
         return [path_below(self.source, self.place(path)) for path in sorted(found)]
 
     def place(self, path: Path) -> str:

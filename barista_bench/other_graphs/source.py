@@ -113,7 +113,7 @@ def graph_source(name: str) -> GraphSource:
     """Return the reader with a name. Raises ConfigError if it does not exist."""
     source = load_plugin("graph_sources", name)
     if not isinstance(source, GraphSource):
-        raise ConfigError(f"graph_sources: {name!r} is {type(source).__name__}. Remedy: register a GraphSource")
+        raise ConfigError(f"graph_sources: {name!r} is {type(source).__name__}. Fix: register a GraphSource")
     return source
 
 

@@ -53,7 +53,7 @@ class Table(OpenedSource):
 
 def _open_without_map(folder: Path, domain: Domain) -> OpenedSource:
     raise ConfigError(
-        f"--from table: {folder} could come from any tool. Remedy: add --map {', '.join(_TOOLS)}, or a map's path"
+        f"--from table: {folder} could come from any tool. Fix: add --map {', '.join(_TOOLS)}, or a map's path"
     )
 
 

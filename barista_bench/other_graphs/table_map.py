@@ -126,18 +126,18 @@ def load_map(name: str) -> TableMap:
         return msgspec.convert({"tool": name}, TableMap)
     path = Path(name)
     if not path.is_file():
-        raise ConfigError(f"--map: no file {name}. Remedy: give {', '.join(tools)}, or the path of a map")
+        raise ConfigError(f"--map: no file {name}. Fix: give {', '.join(tools)}, or the path of a map")
     try:
         table_map = msgspec.convert(
             load_yaml(read_bounded(path, _MAX_MAP, remedy=_REMEDY, error=ConfigError), str(path)), TableMap
         )
     except msgspec.ValidationError as error:
-        raise ConfigError(f"{path}: {error}. Remedy: {_REMEDY}") from error
+        raise ConfigError(f"{path}: {error}. Fix: {_REMEDY}") from error
     objects = table_map.objects
     if table_map.tool is None and objects is None:
-        raise ConfigError(f"{path}: has neither `tool` nor `objects`. Remedy: {_REMEDY}")
+        raise ConfigError(f"{path}: has neither `tool` nor `objects`. Fix: {_REMEDY}")
     if objects and objects.box is None and objects.mask is None:
-        raise ConfigError(f"{path}: objects: has neither `box` nor `mask`. Remedy: name their columns")
+        raise ConfigError(f"{path}: objects: has neither `box` nor `mask`. Fix: name their columns")
     if objects and objects.video is None and VIDEO not in objects.file:
-        raise ConfigError(f"{path}: objects: has no `video`. Remedy: name its column, or write {VIDEO} in `file`")
+        raise ConfigError(f"{path}: objects: has no `video`. Fix: name its column, or write {VIDEO} in `file`")
     return table_map

@@ -101,14 +101,14 @@ class TableReader:
         try:
             text = data.decode()
         except UnicodeDecodeError as error:
-            raise DataError(f"{path}: is not UTF-8. Remedy: save it as UTF-8") from error
+            raise DataError(f"{path}: is not UTF-8. Fix: save it as UTF-8") from error
         lines = csv.DictReader(io.StringIO(text, newline=""))
         columns = lines.fieldnames or []
         for name, column in msgspec.structs.asdict(table).items():
             named = (column if isinstance(column, tuple) else (column,)) if name not in _SETTINGS else ()
             for missing in (one for one in named if one is not None and one not in columns):
                 listed = ", ".join(columns)
-                raise DataError(f"{path}: no column {missing!r}. Remedy: name for `{name}` in the map one of {listed}")
+                raise DataError(f"{path}: no column {missing!r}. Fix: name for `{name}` in the map one of {listed}")
         while True:
             try:
                 record = next(lines, None)
@@ -202,7 +202,7 @@ def _items(path: Path, data: bytes, key: str | None) -> list[msgspec.Raw]:
         return msgspec.json.decode(content, type=list[msgspec.Raw])
     except (*MALFORMED, KeyError) as error:
         what = f"no list at {key!r}" if key else "no list"
-        raise DataError(f"{path}: {what} ({error}). Remedy: name in `list` of the map where the records are") from error
+        raise DataError(f"{path}: {what} ({error}). Fix: name in `list` of the map where the records are") from error
 
 
 def _files(source: Path, pattern: str) -> list[tuple[Path, str | None]]:
@@ -213,7 +213,7 @@ def _files(source: Path, pattern: str) -> list[tuple[Path, str | None]]:
     names = [path.relative_to(source).as_posix() for path in sorted(source.glob(pattern.replace(VIDEO, "*")))]
     found = [(confined(source, name), match[1]) for name in names if (match := expression.fullmatch(name))]
     if not found:
-        raise DataError(f"{source}: no file {pattern}. Remedy: correct `file` in the map")
+        raise DataError(f"{source}: no file {pattern}. Fix: correct `file` in the map")
     return list(found)
 
 

@@ -112,7 +112,7 @@ class Visor(OpenedSource):
             for path in sorted(annotations.glob("*.json")) if annotations.is_dir() else ():
                 self._files[path.stem] = split, confined(annotations, path.name)
         if not self._files:
-            raise DataError(f"{self._root}: no annotations/train or val with JSON files in it. Remedy: {_REMEDY}")
+            raise DataError(f"{self._root}: no annotations/train or val with JSON files in it. Fix: {_REMEDY}")
         self.video_ids = sorted(self._files)
 
     def digest(self, video_id: str) -> str:
@@ -124,11 +124,11 @@ class Visor(OpenedSource):
         try:
             raws = msgspec.json.decode(as_utf8(data, str(path)), type=_File).video_annotations
         except MALFORMED as error:
-            raise DataError(f"{path}: {error}. Remedy: {_REMEDY}") from error
+            raise DataError(f"{path}: {error}. Fix: {_REMEDY}") from error
         annotated_pictures = self._annotated_pictures(video_id, split, raws, tally)
         if not annotated_pictures:
             reasons = "; ".join(+tally.lost) or "it lists none"
-            raise DataError(f"{path}: no annotated picture can be used ({reasons}). Remedy: {_REMEDY}")
+            raise DataError(f"{path}: no annotated picture can be used ({reasons}). Fix: {_REMEDY}")
         pictures, index, frame_count, fps = self._timeline(video_id, annotated_pictures, tally)
         size = _picture_size(annotated_pictures[0].path) if isinstance(pictures, list) else SIZE
         writer = GraphWriter("visor", video_id, size, tally)
@@ -186,11 +186,9 @@ class Visor(OpenedSource):
         facts, mapping = video_facts(video), self._mapping(video_id)
         frames = [mapping.get(picture.frame.image.name, 0) - 1 for picture in pictures]  # the mapping is counted from 1
         if not all(a < b for a, b in zip([-1, *frames], [*frames, facts.frame_count], strict=True)):
-            raise DataError(f"{video}: {MAPPING} lacks a frame for a picture, or has another order. Remedy: {_REMEDY}")
+            raise DataError(f"{video}: {MAPPING} lacks a frame for a picture, or has another order. Fix: {_REMEDY}")
         if (facts.width, facts.height) != SIZE:
-            raise DataError(
-                f"{video}: is {facts.width}x{facts.height}, masks are {SIZE[0]}x{SIZE[1]}. Remedy: {_REMEDY}"
-            )
+            raise DataError(f"{video}: is {facts.width}x{facts.height}, masks are {SIZE[0]}x{SIZE[1]}. Fix: {_REMEDY}")
         return video, frames, facts.frame_count, facts.fps
 
     def _mapping(self, video_id: str) -> dict[str, int]:
@@ -199,7 +197,7 @@ class Visor(OpenedSource):
         try:
             rows = msgspec.json.decode(read_bounded(path, MAX_BYTES, remedy=_REMEDY), type=_Mapping)
         except MALFORMED as error:
-            raise DataError(f"{path}: {error}. Remedy: {_REMEDY}") from error
+            raise DataError(f"{path}: {error}. Fix: {_REMEDY}") from error
         nested_rows = rows.get(video_id)
         flat_rows = {name.partition("/")[2]: frame for name, frame in rows.items() if name.startswith(f"{video_id}/")}
         numbers: dict[str, int] = {}
@@ -313,9 +311,9 @@ def _picture_size(path: Path) -> tuple[int, int]:
         with Image.open(path, formats=("JPEG", "PNG")) as image:
             size = image.size
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-        raise DataError(f"{path}: the picture is damaged ({error}). Remedy: {_REMEDY}") from error
+        raise DataError(f"{path}: the picture is damaged ({error}). Fix: {_REMEDY}") from error
     if abs(size[0] * SIZE[1] - size[1] * SIZE[0]) > SIZE[0] or size[0] > SIZE[0]:
-        raise DataError(f"{path}: is {size[0]}x{size[1]}, no smaller picture of {SIZE[0]}x{SIZE[1]}. Remedy: {_REMEDY}")
+        raise DataError(f"{path}: is {size[0]}x{size[1]}, no smaller picture of {SIZE[0]}x{SIZE[1]}. Fix: {_REMEDY}")
     return size
 
 

@@ -132,7 +132,7 @@ def build_report(
         ConfigError: there are no runs.
     """
     if not runs:
-        raise ConfigError("no run to report. Remedy: name at least one run folder")
+        raise ConfigError("no run to report. Fix: name at least one run folder")
     groups_by_record = comparable_groups(runs)
     benchmarks = list(dict.fromkeys(record.benchmark for record in groups_by_record))
     groups = dict(sorted(groups_by_record.items(), key=lambda item: benchmarks.index(item[0].benchmark)))
@@ -172,7 +172,7 @@ def report_samples(report: Report, max_samples: int, max_text: int) -> tuple[Sam
         ConfigError: `max_samples` is negative.
     """
     if max_samples < 0:
-        raise ConfigError(f"samples is {max_samples}. Remedy: give --samples 0 or more")
+        raise ConfigError(f"samples is {max_samples}. Fix: give --samples 0 or more")
     samples: list[Sample] = []
     for place, section in enumerate(report.sections):
         verdicts = [judges.verdicts(section.judged, label, max_text) for label in section.labels]

@@ -101,8 +101,8 @@ def read_prices(path: Path, model: str) -> Prices:
     try:
         prices_by_model = _PriceList.model_validate(content).root
     except ValidationError as error:
-        raise ConfigError(f"{path}: {first_complaint(error)}. Remedy: {remedy}") from error
+        raise ConfigError(f"{path}: {first_complaint(error)}. Fix: {remedy}") from error
     if model not in prices_by_model:
         names = ", ".join(sorted(prices_by_model)[:20]) or "none"
-        raise ConfigError(f"{path}: has no prices of {model!r}, but of {names}. Remedy: add it")
+        raise ConfigError(f"{path}: has no prices of {model!r}, but of {names}. Fix: add it")
     return Prices(**prices_by_model[model].model_dump())

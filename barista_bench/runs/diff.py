@@ -118,7 +118,7 @@ def diff(first: str | Path, second: str | Path, *, show: int = 10) -> Difference
         DataError: a folder is not a run.
     """
     if show < 0:
-        raise ConfigError(f"show is {show}. Remedy: give --show 0 or more")
+        raise ConfigError(f"show is {show}. Fix: give --show 0 or more")
     folders = Path(first), Path(second)
     descriptions = read_run(folders[0]), read_run(folders[1])
     changes = _Changes(show)

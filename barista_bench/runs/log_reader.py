@@ -159,7 +159,7 @@ class LogReader:
         """
         record = decode_record(self.line(line))
         if record is None:
-            raise DataError(f"{self._folder}: a log was changed in place while it was read. Remedy: try again")
+            raise DataError(f"{self._folder}: a log was changed in place while it was read. Fix: try again")
         return record
 
     def __iter__(self) -> Iterator[SampleRecord]:
@@ -260,7 +260,7 @@ def compact(folder: str | Path) -> Compaction:
         locked_logs = _lock_all(folder, stack)
         reader = stack.enter_context(LogReader(folder))
         if not reader.paths:
-            raise DataError(f"{folder}: no sample log here. Remedy: name the folder of a run")
+            raise DataError(f"{folder}: no sample log here. Fix: name the folder of a run")
         size = sum(path.stat().st_size for path in reader.paths)
         _write_merged(reader, merged)
         # Upwards: among failed records of a key the last file's counts, so it must be removed last.
@@ -281,7 +281,7 @@ def _lock_all(folder: Path, stack: ExitStack) -> list[Path]:
         try:
             stack.enter_context(log_lock(path).acquire(timeout=LOCK_WAIT, poll_interval=0.02))
         except Timeout as error:
-            raise ConfigError(f"{path}: a run is writing here. Remedy: wait until it has ended") from error
+            raise ConfigError(f"{path}: a run is writing here. Fix: wait until it has ended") from error
     return [path for path in logs if path.exists()]
 
 
@@ -310,12 +310,12 @@ def merge(folders: Sequence[Path], out: Path) -> Compaction:
         DataError: a folder is not a run, or its files are damaged.
     """
     if len({folder.resolve() for folder in folders}) < max(2, len(folders)):
-        raise ConfigError("merge needs at least two run folders, each named once. Remedy: name them")
+        raise ConfigError("merge needs at least two run folders, each named once. Fix: name them")
     refuse_inside(out, *folders)
     descriptions = [read_run(folder) for folder in folders]
     for folder, description in zip(folders, descriptions, strict=True):
         if running_elsewhere(folder):
-            raise ConfigError(f"{folder}: a run is writing here. Remedy: wait until it has ended")
+            raise ConfigError(f"{folder}: a run is writing here. Fix: wait until it has ended")
         _refuse_other_conditions(folders[0], descriptions[0], folder, description)
         if judge_folders(folder):
             log.warning("%s: its verdicts are left out. Judge the merged run", folder)
@@ -340,7 +340,7 @@ def _refuse_other_conditions(first: Path, before: RunDescription, folder: Path, 
     if difference:
         name, old, new = difference
         raise ConfigError(
-            f"{folder}: was run with {name} {new!r}, but {first} with {old!r}. Remedy: merge only folders of one run"
+            f"{folder}: was run with {name} {new!r}, but {first} with {old!r}. Fix: merge only folders of one run"
         )
     for name, version in before.versions.items():
         if now.versions.get(name) != version:

@@ -266,7 +266,7 @@ def _parse_description(description: object, path: Path) -> RunDescription:
     try:
         return RunDescription.model_validate(description)
     except ValidationError as error:
-        raise DataError(f"{path}: {first_complaint(error)}. Remedy: {_START_AGAIN}") from error
+        raise DataError(f"{path}: {first_complaint(error)}. Fix: {_START_AGAIN}") from error
 
 
 def claim(folder: Path, description: RunDescription, is_answered: Callable[[], bool] = lambda: False) -> None:
@@ -288,18 +288,18 @@ def claim(folder: Path, description: RunDescription, is_answered: Callable[[], b
         try:
             before = read_run(folder)
         except DataError as error:
-            problem = str(error).partition(" Remedy:")[0].rstrip(".")
+            problem = str(error).partition(" Fix:")[0].rstrip(".")
         else:
             before, description = _with_known_prompts(before, description), _with_known_prompts(description, before)
             if difference := first_difference(before, description):
                 name, old, new = difference
                 problem = f"{folder}: holds a run with {name} {old!r}, not {new!r}"
                 if _rules(before) != _rules(description):
-                    raise ConfigError(f"{problem}. Remedy: use another --out")
+                    raise ConfigError(f"{problem}. Fix: use another --out")
     elif any(file.stat().st_size for file in logs):
         problem = f"{folder}: holds samples, but no {CONFIG_FILE} that says of what"
     if problem and not is_answered():
-        raise ConfigError(f"{problem}. Remedy: use another --out")
+        raise ConfigError(f"{problem}. Fix: use another --out")
     if problem:
         log.warning("%s. It is written again: the answers that lie there are this run's", problem)
     write_run(folder, description)
@@ -407,16 +407,16 @@ def open_run_examples(folder: Path, description: RunDescription, data: Place, ro
         refusals.append(
             DataError(
                 f"{folder}: was run on examples {identity.content_hash[:12]}, and {candidate} holds "
-                f"{examples.content_hash[:12]}. Remedy: name the dataset that was run with --data"
+                f"{examples.content_hash[:12]}. Fix: name the dataset that was run with --data"
             )
         )
     if data and refusals:
         raise refusals[0]
-    why = f" ({str(refusals[0]).partition(' Remedy:')[0].rstrip('.')})" if refusals else ""
+    why = f" ({str(refusals[0]).partition(' Fix:')[0].rstrip('.')})" if refusals else ""
     raise DataError(
         f"{folder}: the examples {identity.content_hash[:12]} that it was run on are neither at {stored.path} "
         f"nor beside the run folder{why}; what only a run folder names is not fetched. "
-        "Remedy: name the dataset that was run with --data"
+        "Fix: name the dataset that was run with --data"
     )
 
 

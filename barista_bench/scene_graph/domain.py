@@ -279,11 +279,11 @@ def parse_domain(content: bytes, source: str) -> Domain:
     try:
         domain = msgspec.convert(load_yaml(content, source), Domain)
     except msgspec.ValidationError as error:
-        raise ConfigError(f"{source}: {error}. Remedy: {_REMEDY}") from error
+        raise ConfigError(f"{source}: {error}. Fix: {_REMEDY}") from error
     for attribute, words in domain.attributes.items():
         for first, second in pairwise(sorted(words.values)):
             if first == second:
-                raise ConfigError(f"{source}: attributes.{attribute}: {first!r} occurs twice. Remedy: remove one")
+                raise ConfigError(f"{source}: attributes.{attribute}: {first!r} occurs twice. Fix: remove one")
     return domain
 
 

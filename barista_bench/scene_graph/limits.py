@@ -54,11 +54,11 @@ def refuse_excess(records: ReleaseRecords, file: str) -> None:
 
 
 def _refuse(file: str, what: str) -> NoReturn:
-    raise DataError(f"{file}: {what}. Remedy: correct the file, or cut the video into parts")
+    raise DataError(f"{file}: {what}. Fix: correct the file, or cut the video into parts")
 
 
 def refuse_wrong_length(claimed: int, video: Path, file: str) -> None:
     """Raise DataError if an existing video file holds fewer frames than the long video that the annotation claims."""
     if claimed > LONG_VIDEO and video.exists() and (held := video_facts(video).frame_count) < claimed:
         what = f"video_metadata[0].frame_count: {claimed:,}, and {video.name} holds {held:,} frames"
-        raise DataError(f"{file}: {what}. Remedy: correct it, or fetch the video that belongs to this annotation")
+        raise DataError(f"{file}: {what}. Fix: correct it, or fetch the video that belongs to this annotation")

@@ -183,14 +183,14 @@ def read_release(data: bytes, log: ProblemLog) -> ReleaseRecords:
     for what, count, most in (("bytes", len(data), MAX_BYTES), ("JSON values", data.count(b","), MAX_VALUES)):
         if count > most:
             remedy = "correct the file, or cut the video into parts"
-            raise DataError(f"{log.file}: holds {count:,} {what}, more than {most:,}. Remedy: {remedy}")
+            raise DataError(f"{log.file}: holds {count:,} {what}, more than {most:,}. Fix: {remedy}")
     data = as_utf8(data, log.file)
     try:
         release = _RELEASE.decode(data)
     except MALFORMED:
         return _read_by_record(replace_non_finite(data), log)
     if not release.video_metadata:
-        raise DataError(f"{log.file}: video_metadata is empty. Remedy: give width, height and frame_count")
+        raise DataError(f"{log.file}: video_metadata is empty. Fix: give width, height and frame_count")
     _unify_ids(release, log)
     return ReleaseRecords(release, {}, {})
 
@@ -263,7 +263,7 @@ def _read_by_record(data: bytes, log: ProblemLog) -> ReleaseRecords:
         sections = _RAW_OBJECT.decode(data)
     except MALFORMED as error:
         what = "the top level is not a JSON object" if isinstance(error, msgspec.ValidationError) else "not valid JSON"
-        raise DataError(f"{log.file}: {what} ({error}). Remedy: fetch or write the file again") from error
+        raise DataError(f"{log.file}: {what} ({error}). Fix: fetch or write the file again") from error
     missing = [name for name in _REQUIRED if name not in sections]
     if missing:
         what = f"top-level key {missing[0]!r} is missing"
@@ -273,7 +273,7 @@ def _read_by_record(data: bytes, log: ProblemLog) -> ReleaseRecords:
             )
         else:
             remedy = f"write {', '.join(_REQUIRED)}, or fetch the file again"
-        raise DataError(f"{log.file}: {what}. Remedy: {remedy}")
+        raise DataError(f"{log.file}: {what}. Fix: {remedy}")
     rows: dict[str, list[int]] = {}
     extras: Extras = {}
     records: dict[str, list[ReleaseRecord]] = {}
@@ -376,7 +376,7 @@ def _video_metadata(raw: msgspec.Raw, extras: Extras, log: ProblemLog) -> list[R
     if rows[:1] != [0]:
         causes = [problem.what for problem in log.listed if re.match(r"video_metadata(\[0\]|$)", problem.key)]
         cause = causes[-1] if causes else "the list is empty"
-        raise DataError(f"{log.file}: video_metadata[0]: {cause}. Remedy: give width, height and frame_count")
+        raise DataError(f"{log.file}: video_metadata[0]: {cause}. Fix: give width, height and frame_count")
     return records
 
 
@@ -385,7 +385,7 @@ def _object_table(raw: msgspec.Raw, log: ProblemLog) -> dict[str, str]:
         entries = _RAW_OBJECT.decode(raw)
     except MALFORMED as error:
         raise DataError(
-            f"{log.file}: object_id_to_category_id is not a JSON object ({error}). Remedy: fetch the file again"
+            f"{log.file}: object_id_to_category_id is not a JSON object ({error}). Fix: fetch the file again"
         ) from error
     table = {}
     for object_id, value in entries.items():

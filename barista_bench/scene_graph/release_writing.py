@@ -34,10 +34,10 @@ def write_release(graph: VideoGraph, root: str | Path, *, video: str | Path | No
         DataError: the folder exists already, or the video id would leave the root.
     """
     if not valid_video_id(graph.video_id):
-        raise DataError(f"{graph.video_id!r} is not a usable video id. Remedy: rename the video")
+        raise DataError(f"{graph.video_id!r} is not a usable video id. Fix: rename the video")
     folder = confined(Path(root), graph.video_id)
     if folder.exists():
-        raise DataError(f"{folder}: exists already. Remedy: write to another root, or remove it first")
+        raise DataError(f"{folder}: exists already. Fix: write to another root, or remove it first")
     folder.mkdir(parents=True)
     with atomic_write(folder / ANNOTATION_FILE) as partial:
         partial.write_bytes(release_bytes(graph))

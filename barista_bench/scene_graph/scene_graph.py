@@ -81,7 +81,7 @@ class SceneGraph:
         """
         if video_id not in self._cache:
             if video_id not in self.video_ids:
-                raise DataError(f"{self.root}: no video {video_id!r}. Remedy: choose one of its {len(self)} videos")
+                raise DataError(f"{self.root}: no video {video_id!r}. Fix: choose one of its {len(self)} videos")
             self._cache[video_id] = self._read(video_id)
         return self._cache[video_id]
 
@@ -94,7 +94,7 @@ class SceneGraph:
             except DataError as error:
                 if self.strict or video_id not in self.video_ids:
                     raise
-                what, _, remedy = str(error).partition(". Remedy: ")
+                what, _, remedy = str(error).partition(". Fix: ")
                 what, remedy = f"{what}: the video is left out", remedy or "fetch the video again"
                 self.failed[video_id] = Problem("error", video_id, "", what, remedy)
                 continue
@@ -115,7 +115,7 @@ class SceneGraph:
             with path.open("rb") as file:
                 data = file.read(MAX_BYTES + 1)
         except OSError as error:
-            raise DataError(f"{log.file}: cannot be read ({error.strerror}). Remedy: fetch the file again") from error
+            raise DataError(f"{log.file}: cannot be read ({error.strerror}). Fix: fetch the file again") from error
         records = read_release(data, log)
         refuse_wrong_length(records.release.video_metadata[0].frame_count, self.video_path(video_id), log.file)
         check(records, log)
@@ -128,18 +128,18 @@ class SceneGraph:
 
 def _find_videos(root: Path) -> tuple[tuple[str, ...], list[Problem]]:
     if not root.is_dir():
-        raise DataError(f"{root}: no such folder. Remedy: give the folder that holds one folder per video")
+        raise DataError(f"{root}: no such folder. Fix: give the folder that holds one folder per video")
     video_ids, problems = [], []
     for entry in sorted(root.iterdir(), key=lambda path: path.name):
         if not entry.is_dir():
             continue
         try:
             if not valid_video_id(entry.name):
-                raise DataError(f"{entry.name!r} is not a usable video id. Remedy: rename the folder")
+                raise DataError(f"{entry.name!r} is not a usable video id. Fix: rename the folder")
             annotation = confined(root, entry.name, ANNOTATION_FILE)
             confined(root, entry.name, VIDEO_FILE)
         except DataError as error:
-            what = str(error).partition(". Remedy: ")[0]
+            what = str(error).partition(". Fix: ")[0]
             problems.append(Problem("error", repr(entry.name), "", f"{what}: left out", "rename it or copy it in"))
             continue
         if annotation.is_file():
@@ -151,7 +151,7 @@ def _find_videos(root: Path) -> tuple[tuple[str, ...], list[Problem]]:
         detail = f" ({problems[0]})" if problems else ""
         raise DataError(
             f"{root}: no folder with a {ANNOTATION_FILE} in it{detail}. "
-            "Remedy: give the folder that holds one folder a video"
+            "Fix: give the folder that holds one folder a video"
         )
     return tuple(video_ids), problems
 

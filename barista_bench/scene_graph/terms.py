@@ -41,7 +41,7 @@ def read_terms(folder: Path) -> Terms | None:
         content = read_bounded(path, MAX_BYTES, remedy=remedy)
         return msgspec.convert(load_yaml(content, str(path), error=DataError), Terms)
     except msgspec.ValidationError as error:
-        raise DataError(f"{path}: {error}. Remedy: {remedy}") from error
+        raise DataError(f"{path}: {error}. Fix: {remedy}") from error
 
 
 def terms_bytes(terms: Terms) -> bytes:

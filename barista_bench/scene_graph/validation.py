@@ -237,7 +237,7 @@ def _check_video(graph: VideoGraph, path: Path, log: ProblemLog, *, decode: bool
             frames, size = len(reader), reader.size
             undecodable = _undecodable_frames(reader, range(frames) if decode else [frames - 1])
     except DataError as error:
-        what, _, remedy = str(error).partition(". Remedy: ")
+        what, _, remedy = str(error).partition(". Fix: ")
         log.error("", what, remedy or "fetch the video again")
         return
     if undecodable:

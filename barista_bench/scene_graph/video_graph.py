@@ -247,11 +247,11 @@ class VideoGraph:
         for instance, raw in zip(instances, raws, strict=True):
             key = f"{self.video_id}/{ANNOTATION_FILE}: annotations[{instance.row}].segmentation"
             if not isinstance(raw, msgspec.Raw):
-                rles.append(DataError(f"{key}: missing. Remedy: add the mask, or leave this frame out"))
+                rles.append(DataError(f"{key}: missing. Fix: add the mask, or leave this frame out"))
             elif isinstance(rle := next(parsed), Rle):
                 rles.append(rle)
             else:
-                rles.append(DataError(f"{key}: {rle}. Remedy: write a COCO mask of the frame's size"))
+                rles.append(DataError(f"{key}: {rle}. Fix: write a COCO mask of the frame's size"))
         return rles
 
     def mask(self, instance: Instance) -> NDArray[np.bool_]:

@@ -70,14 +70,14 @@ def rank_agreement(runs: Sequence[ScoredRun], *, labels: Labels | None = None) -
     for task, run in zip(names, runs, strict=True):
         model = labels[run.folder]
         if task in means.setdefault(model, {}):
-            raise DataError(f"{run.folder}: a second run of {task} by {model}. Remedy: name one run a model and task")
+            raise DataError(f"{run.folder}: a second run of {task} by {model}. Fix: name one run a model and task")
         means[model][task] = float(np.mean([s.scores[run.task.sample_score] for s in run.samples if s.is_counted]))
     tasks = tuple(dict.fromkeys(names))
     complete = {model: by_task for model, by_task in means.items() if len(by_task) == len(tasks)}
     if len(tasks) < 2 or len(complete) < FEWEST_MODELS:
         raise ConfigError(
             f"{len(complete)} models have runs of all {len(tasks)} tasks ({', '.join(tasks)}). "
-            f"Remedy: name runs of two tasks and {FEWEST_MODELS} models or more"
+            f"Fix: name runs of two tasks and {FEWEST_MODELS} models or more"
         )
     return agreement_of(tasks, {model: [by_task[task] for task in tasks] for model, by_task in complete.items()})
 
@@ -155,7 +155,7 @@ def answer_agreement(runs: Sequence[ScoredRun]) -> tuple[AnswerAgreement, ...]:
     if not rows:
         raise DataError(
             "no two runs have a readable answer to the same example. "
-            "Remedy: name finished runs of one task over the same examples, by the same rules"
+            "Fix: name finished runs of one task over the same examples, by the same rules"
         )
     for refusal in refusals:
         log.warning("agreement: %s", refusal)

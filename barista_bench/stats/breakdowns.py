@@ -167,7 +167,7 @@ def _groups(run: ScoredRun, key: str) -> list[_Group]:
     present = [(sample, value) for sample, value in with_values if value is not None]
     if not present:
         known_keys = ", ".join(breakdown_keys(run))
-        raise ConfigError(f"{run.folder}: no example has {key!r}. Remedy: group by one of {known_keys}")
+        raise ConfigError(f"{run.folder}: no example has {key!r}. Fix: group by one of {known_keys}")
     numbers = [value for _, value in present if isinstance(value, int | float) and not isinstance(value, bool)]
     if len(numbers) == len(present) and len(set(numbers)) > DISTINCT:
         return _quantile_groups([sample for sample, _ in present], np.array(numbers, dtype=np.float64))

@@ -124,7 +124,7 @@ def compare_runs(
         by_task[run.task.benchmark, run.task.name].append(run)
     pairs = [pair for group in by_task.values() for pair in combinations(group, 2)]
     if not pairs:
-        raise DataError("no two runs are of the same task. Remedy: name two runs of one task or more")
+        raise DataError("no two runs are of the same task. Fix: name two runs of one task or more")
     names = run_labels(runs)
     comparisons = [(pair, compare_pair(*pair, permutations=permutations, level=level)) for pair in pairs]
     return corrected([replace(item, first=names[a.folder], second=names[b.folder]) for (a, b), item in comparisons])
@@ -236,7 +236,7 @@ def refuse_different(first: ScoredRun, second: ScoredRun) -> None:
     if not conditions.keys() <= ABOUT_EXAMPLES or "examples" not in conditions:
         listed = "; ".join(f"{name}: {values}" for name, values in conditions.items())
         raise DataError(
-            f"{folders} differ in their {listed}. Remedy: compare runs of one task by one protocol, over the same "
+            f"{folders} differ in their {listed}. Fix: compare runs of one task by one protocol, over the same "
             "split and limit, with the same options and in one wording"
         )
     ids = [{example.example_id for example in run.examples.examples} for run in (first, second)]
@@ -247,7 +247,7 @@ def refuse_different(first: ScoredRun, second: ScoredRun) -> None:
     ]
     raise DataError(
         f"{folders} are about different examples: {' and '.join(lone_examples) or 'the same ids with other content'}. "
-        "Remedy: run both models on one dataset, with the same split and limit"
+        "Fix: run both models on one dataset, with the same split and limit"
     )
 
 
@@ -277,7 +277,7 @@ def _common_samples(first: ScoredRun, second: ScoredRun) -> _CommonSamples:
             pairs.append(shared)
     if not pairs:
         raise DataError(
-            f"{first.folder} and {second.folder} share no finished sample. Remedy: finish both runs, then compare"
+            f"{first.folder} and {second.folder} share no finished sample. Fix: finish both runs, then compare"
         )
     return _CommonSamples(pairs, sorted({unit_of(first.task, s.example) for group in pairs for s, _ in group}))
 

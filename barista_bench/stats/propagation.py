@@ -98,7 +98,7 @@ def propagation(
     if len(models) != 1 or len(set(tasks)) != len(tasks):
         raise DataError(
             f"propagation needs one model, one run per task, not {', '.join(models) or 'none'} on {', '.join(tasks)}. "
-            "Remedy: name the runs of one model, a task each"
+            "Fix: name the runs of one model, a task each"
         )
     errors = {run.task.name: object_errors(run) for run in runs}
     edges = []

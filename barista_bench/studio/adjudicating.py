@@ -84,7 +84,7 @@ def project_labels(projects: tuple[Project, ...]) -> list[str]:
 def annotator_agreement(projects: tuple[Project, ...], video_id: str) -> Json:
     """Compare the last two projects on one video: scores, and shared keyframes by mean mask IoU, lowest first."""
     if len(projects) < 2:
-        raise DataError("there is no project to compare with. Remedy: name another annotator's project with --compare")
+        raise DataError("there is no project to compare with. Fix: name another annotator's project with --compare")
     first, second = (project.video(video_id) for project in projects[-2:])
     keyframes = sorted(keyframe_ious(first, second).items(), key=lambda pair: (pair[1], pair[0]))
     return {

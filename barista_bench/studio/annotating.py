@@ -152,7 +152,7 @@ class Annotating(View):
         """
         if number >= video.source.frames:
             remedy = f"it has {video.source.frames}, counted from 0"
-            raise DataError(f"{video.video_id}: no frame {number}. Remedy: {remedy}")
+            raise DataError(f"{video.video_id}: no frame {number}. Fix: {remedy}")
         annotated, track = self._read(video), self._tracks.line(video, number)
         keyframe = annotated.keyframes.get(number)
         size = (video.source.height, video.source.width)
@@ -192,7 +192,7 @@ class Annotating(View):
             if decisions.seen not in (None, _version(video)):
                 remedy = "look at it as it is now, and decide again"
                 raise ConflictError(
-                    f"{video.video_id}: its decisions have changed since this page read them. Remedy: {remedy}"
+                    f"{video.video_id}: its decisions have changed since this page read them. Fix: {remedy}"
                 )
             files = accept(video.project, msgspec.structs.replace(decisions, by=self._workspace.person))
         self._start_stages(video)
@@ -229,7 +229,7 @@ class Annotating(View):
             is_next = draft.revision in (0, stored.revision + 1 if stored else 1)
             if not is_next and not (stored and draft.page and stored.page == draft.page):
                 remedy = "close one of the two, and reload the other"
-                raise ConflictError(f"{video.video_id}: your draft of it was changed in another page. Remedy: {remedy}")
+                raise ConflictError(f"{video.video_id}: your draft of it was changed in another page. Fix: {remedy}")
             write_record(self._draft_file(video), msgspec.structs.replace(draft, by=self._workspace.person))
         return {}
 

@@ -210,10 +210,10 @@ class StudioCommands:
         """
         step = next((step for step in STEPS if step.id == step_id), None)
         if step is None:
-            raise DataError(f"{step_id[:40]!r}: the page may not run this command. Remedy: load the page again")
+            raise DataError(f"{step_id[:40]!r}: the page may not run this command. Fix: load the page again")
         unknown = values.keys() - {field.name for field in step.fields}
         if unknown:
-            raise DataError(f"{min(unknown)[:40]!r}: no option that the page offers. Remedy: load the page again")
+            raise DataError(f"{min(unknown)[:40]!r}: no option that the page offers. Fix: load the page again")
         positional: list[str] = []
         options: list[str] = []
         for field in step.fields:
@@ -221,7 +221,7 @@ class StudioCommands:
             value = values.get(field.name, "").strip()
             if not value:
                 if field.required or parameter.required:
-                    raise DataError(f"{field.name.replace('_', ' ')}: is needed. Remedy: fill it in")
+                    raise DataError(f"{field.name.replace('_', ' ')}: is needed. Fix: fill it in")
                 continue
             parts = value.split() if parameter.multiple else [value]
             for part in parts:
@@ -236,31 +236,31 @@ class StudioCommands:
         """Raise DataError for a value that is not allowed."""
         name = field.name.replace("_", " ")
         if len(value) > _LONGEST or any(unicodedata.category(character)[0] == "C" for character in value):
-            raise DataError(f"{name}: is too long, or contains invisible characters. Remedy: type it again")
+            raise DataError(f"{name}: is too long, or contains invisible characters. Fix: type it again")
         if value.startswith("-"):
-            raise DataError(f"{name}: {value!r} begins with a dash. Remedy: give another name")
+            raise DataError(f"{name}: {value!r} begins with a dash. Fix: give another name")
         if field.kind == "number" and not _NUMBER.fullmatch(value):
-            raise DataError(f"{name}: {value!r} is not a number. Remedy: give one from 0")
+            raise DataError(f"{name}: {value!r} is not a number. Fix: give one from 0")
         if field.kind == "text":
             if field.choices and not field.open and value not in field.choices:
-                raise DataError(f"{name}: {value!r} is none of {', '.join(field.choices)}. Remedy: choose one")
+                raise DataError(f"{name}: {value!r} is none of {', '.join(field.choices)}. Fix: choose one")
             if _OUTSIDE.search(value):
                 remedy = "put it into the folder and name it from there, or use the terminal"
-                raise DataError(f"{name}: {value!r} leads out of the studio's folder. Remedy: {remedy}")
+                raise DataError(f"{name}: {value!r} leads out of the studio's folder. Fix: {remedy}")
         elif field.kind == "anywhere":
             refuse_tilde(value)
             if not (self.folder / value).is_dir():
-                raise DataError(f"{name}: there is no folder {value!r}. Remedy: name a folder of this machine")
+                raise DataError(f"{name}: there is no folder {value!r}. Fix: name a folder of this machine")
         elif field.kind in ("input", "new"):
             path = path_below(self.folder, value)
             if field.kind == "input" and not path.exists():
-                raise DataError(f"{name}: there is no {value!r} in {self.folder}. Remedy: choose what is there")
+                raise DataError(f"{name}: there is no {value!r} in {self.folder}. Fix: choose an existing one")
 
 
 def refuse_tilde(path: str) -> None:
     """Raise DataError for a path with a tilde: without a shell it would be a folder named `~`."""
     if path.startswith("~"):
-        raise DataError(f"{path[:80]!r}: only a shell can expand ~. Remedy: write the path out")
+        raise DataError(f"{path[:80]!r}: only a shell can expand ~. Fix: write the path out")
 
 
 def path_below(folder: Path, *parts: str) -> Path:

@@ -64,7 +64,7 @@ class Drafting(View):
 
     def _survey(self, work: BackgroundWork) -> None:
         if self._workspace.release is None:
-            raise DataError("no release is open. Remedy: name its folder when starting the studio")
+            raise DataError("no release is open. Fix: name its folder when starting the studio")
         self._words = survey(self._workspace.release)
         places = sorted({place for places in self._words.places.values() for place in places})
         for video_id, rows in groupby(places, key=lambda place: place.video_id):

@@ -149,7 +149,7 @@ def graph_on_frame(graph: VideoGraph, number: int) -> Json:
     unusable mask.
     """
     if number >= graph.frame_count:
-        raise DataError(f"{graph.video_id}: no frame {number}. Remedy: it has {graph.frame_count}, counted from 0")
+        raise DataError(f"{graph.video_id}: no frame {number}. Fix: it has {graph.frame_count}, counted from 0")
     names = display_names({item.id: item.category for item in graph.objects})
     instances = graph.instances(number)
     boxed_objects = []
@@ -177,7 +177,7 @@ def search(graph: VideoGraph, text: str) -> Json:
     """
     words = content_words(text)
     if not words:
-        raise DataError("nothing to search for. Remedy: type a statement, such as: left hand holds pitcher")
+        raise DataError("nothing to search for. Fix: type a statement, such as: left hand holds pitcher")
     scored = []
     for row in tables(graph)["rows"]:
         row_words = content_words(row["text"])
@@ -216,7 +216,7 @@ class Inspecting(View):
         """Return the progress of the report; the first call starts it."""
         runs = self._workspace.runs
         if not runs:
-            raise DataError("no run is open. Remedy: name run folders when starting the studio")
+            raise DataError("no run is open. Fix: name run folders when starting the studio")
         with self._lock:
             if self._work is None:
                 self._work = BackgroundWork(self._make_report, threading.Lock())
@@ -234,4 +234,4 @@ class Inspecting(View):
                 if example.example_id == example_id:
                     frames = [reference.frame_index for reference in example.frames]
                     return {"video": example.video_id, "frames": frames}
-        raise DataError(f"{example_id!r}: no such example is open. Remedy: name its dataset when starting the studio")
+        raise DataError(f"{example_id!r}: no such example is open. Fix: name its dataset when starting the studio")

@@ -99,7 +99,7 @@ class Footage(View):
         """Return the place of each frame in a copy, for a browser that decodes it. Raises DataError without a copy."""
         file = self.proxy(kind, video, name)
         if file is None:
-            raise DataError(f"{video}: its copy is not ready. Remedy: load the page again")
+            raise DataError(f"{video}: its copy is not ready. Fix: load the page again")
         with av.open(str(file)) as container:
             (stream,) = container.streams.video
             extradata = stream.codec_context.extradata
@@ -207,7 +207,7 @@ def _encode(frames: FrameReader, targets: Sequence[Path], report_fraction: Calla
     except AV_ERRORS as error:
         if isinstance(error, OSError) and error.errno in NO_SPACE:
             raise OSError(error.errno, os.strerror(error.errno)) from error  # without the name of the hidden file
-        raise VideoError(f"{frames.path}: cannot be encoded ({reason(error)}). Remedy: check the file") from error
+        raise VideoError(f"{frames.path}: cannot be encoded ({reason(error)}). Fix: check the file") from error
 
 
 def _stream(container: OutputContainer, frames: FrameReader, max_height: int, crf: int) -> VideoStream:

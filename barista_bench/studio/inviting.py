@@ -60,7 +60,7 @@ def invite(folder: Path, study: Study, names: Sequence[str]) -> dict[str, str]:
     for name in names:
         check_person(name, "--participants")
     if len({name.casefold() for name in names}) < len(names) or not names:
-        raise ConfigError("--participants: a name is missing or repeated. Remedy: name each person once")
+        raise ConfigError("--participants: a name is missing or repeated. Fix: name each person once")
     check_place(folder)
     folder.mkdir(parents=True, exist_ok=True)
     tokens = {name: secrets.token_urlsafe(_TOKEN_BYTES) for name in names}
@@ -68,7 +68,7 @@ def invite(folder: Path, study: Study, names: Sequence[str]) -> dict[str, str]:
         earlier_study = read_study(folder) if is_study(folder) else study
         if msgspec.structs.replace(earlier_study, participants=()) != study:
             remedy = "give the same data and options, or another --out"
-            raise ConfigError(f"{folder}: is a study of other questions, or its links lead elsewhere. Remedy: {remedy}")
+            raise ConfigError(f"{folder}: is a study of other questions, or its links lead elsewhere. Fix: {remedy}")
         questions_of = {person.name: person.questions for person in earlier_study.participants}
         people = list(dict.fromkeys([*questions_of, *names]))
         if len({name.casefold() for name in people}) < len(people) or len(people) > MOST_PEOPLE:
@@ -101,14 +101,14 @@ def study_tasks(study: Study, folder: Path) -> list[tuple[RunConfig, OpenedTask]
             elif ALL in study.tasks or task.name in study.tasks:
                 if asks_in_steps(task):
                     raise ConfigError(
-                        f"{task.name} asks in several steps, and people are asked once. Remedy: leave it out"
+                        f"{task.name} asks in several steps, and people are asked once. Fix: leave it out"
                     )
                 if opened_tasks.setdefault((task.benchmark, task.name), (config, opened))[1] is not opened:
-                    raise ConfigError(f"{data}: a second set of {task.name}. Remedy: name one dataset of a benchmark")
+                    raise ConfigError(f"{data}: a second set of {task.name}. Fix: name one dataset of a benchmark")
     unknown_tasks = {name for name in study.tasks if name != ALL} - {name for _, name in opened_tasks}
     if unknown_tasks or not opened_tasks:
         raise ConfigError(
-            f"no dataset has {', '.join(sorted(unknown_tasks)) or 'a task'}. Remedy: name tasks of the datasets"
+            f"no dataset has {', '.join(sorted(unknown_tasks)) or 'a task'}. Fix: name tasks of the datasets"
         )
     return list(opened_tasks.values())
 
@@ -128,7 +128,7 @@ def _planned_questions(folder: Path, study: Study, people: Sequence[str]) -> dic
                 raise ConfigError(
                     f"{task.name}: {len(people)} people with {study.items} questions each, {study.overlap} of them "
                     f"shared, need {needed}, and the set has {len(counted_examples)} beside those for practice. "
-                    "Remedy: give fewer --items, or more --overlap"
+                    "Fix: give fewer --items, or more --overlap"
                 )
             order = random.Random(content_seed("study", person, task.benchmark, task.name))  # noqa: S311
             planned[person][f"{task.benchmark}/{task.name}"] = [
@@ -156,7 +156,7 @@ def _split_practice(task: Task, examples: Sequence[Example]) -> tuple[list[Examp
         if task.has_answer(example):
             units.setdefault(unit_of(task, example), []).append(example)
     if not units:
-        raise ConfigError(f"{task.name}: the references are hidden. Remedy: leave the task out")
+        raise ConfigError(f"{task.name}: the references are hidden. Fix: leave the task out")
     large_enough = [unit for unit, members in units.items() if len(members) >= PRACTICE] or list(units)
     practice_unit = min(large_enough, key=lambda unit: (len(units[unit]), content_seed("practice", unit)))
     practice = [units[practice_unit][at] for at in draw(task, units[practice_unit], PRACTICE)[:PRACTICE]]

@@ -95,7 +95,7 @@ class Jobs:
         with self._lock:
             if self._has_ended or sum(job.state == "running" for job in self._jobs) >= MOST_RUNNING:
                 remedy = "wait until one is done, or cancel one"
-                raise DataError(f"{MOST_RUNNING} commands are running already. Remedy: {remedy}")
+                raise DataError(f"{MOST_RUNNING} commands are running already. Fix: {remedy}")
             process = subprocess.Popen(
                 [*self._program, *arguments],
                 cwd=self._folder,
@@ -120,7 +120,7 @@ class Jobs:
         with self._lock:
             job = next((job for job in self._jobs if job.number == number), None)
         if job is None:
-            raise DataError(f"no job {number}. Remedy: load the page again")
+            raise DataError(f"no job {number}. Fix: load the page again")
         _ask_to_end(job)
         threading.Thread(target=_kill_after, args=(job, GRACE), daemon=True).start()
 

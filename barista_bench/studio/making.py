@@ -89,7 +89,7 @@ class Making(View):
         folder = self._commands.folder
         path = folder if sent.path == "." else confined(folder, sent.path)
         if not path.exists():
-            raise DataError(f"there is no {sent.path!r} in {folder}. Remedy: load the page again")
+            raise DataError(f"there is no {sent.path!r} in {folder}. Fix: load the page again")
         self._reopen(path)
         return {}
 
@@ -111,12 +111,12 @@ class Making(View):
         if problem is None and (name.startswith((".", "-")) or Path(name).suffix.casefold() not in VIDEO_SUFFIXES):
             problem = f"it is no name of a video ({', '.join(sorted(VIDEO_SUFFIXES))})"
         if problem is not None:
-            raise DataError(f"{name[:80]!r}: {problem}. Remedy: rename the file")
+            raise DataError(f"{name[:80]!r}: {problem}. Fix: rename the file")
         if folder.startswith("-"):
-            raise DataError(f"{folder[:80]!r}: begins with a dash. Remedy: give another name")
+            raise DataError(f"{folder[:80]!r}: begins with a dash. Fix: give another name")
         target = path_below(self._commands.folder, folder, name)
         if target.exists():
-            raise DataError(f"{folder}/{name}: already exists. Remedy: rename the file, or take another folder")
+            raise DataError(f"{folder}/{name}: already exists. Fix: rename the file, or take another folder")
         return target
 
 
@@ -126,18 +126,18 @@ async def _write_parts(file: BinaryIO, parts: AsyncIterator[bytes], target: Path
     async for part in parts:
         size += len(part)
         if size > MAX_VIDEO:
-            raise DataError(f"{target.name}: has more than {MAX_VIDEO // 2**30} GiB. Remedy: cut it")
+            raise DataError(f"{target.name}: has more than {MAX_VIDEO // 2**30} GiB. Fix: cut it")
         if size >= checked:
             checked = size + _CHECK_EVERY
             if shutil.disk_usage(target.parent).free < _LEFT_FREE:
-                raise DataError(f"{target.name}: the disk is nearly full. Remedy: free some disk space")
+                raise DataError(f"{target.name}: the disk is nearly full. Fix: free some disk space")
         await to_thread.run_sync(file.write, part)
 
 
 def _check_video(partial: Path, target: Path) -> None:
     """Raise DataError for a file that a project would not accept as a video."""
     if partial.stat().st_size == 0:
-        raise DataError(f"{target.name}: the file is empty. Remedy: drop it again")
+        raise DataError(f"{target.name}: the file is empty. Fix: drop it again")
     try:
         with open_reader(partial) as frames:
             frames.read([0])

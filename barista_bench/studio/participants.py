@@ -95,7 +95,7 @@ class ParticipantSession:
             return None
         task, positions = tasks[question.benchmark, question.task]
         if question.example not in positions:
-            raise DataError(f"{question.example}: is not in its dataset any more. Remedy: bring the dataset back")
+            raise DataError(f"{question.example}: is not in its dataset any more. Fix: bring the dataset back")
         person = self.participant.name
         run = check_place(folder / person / question.benchmark / question.task, RUN)
         config = task.config.model_copy(update={"model": human_name(person), "out": run.parent})
@@ -184,7 +184,7 @@ class ParticipantSession:
             if any(sent.question == self._token(at) for at in self._log.answers):
                 return self._state()
             if position is None or sent.question != self._token(position):
-                raise RefusedAnswer("this question is not open to you. Remedy: load the page again")
+                raise RefusedAnswer("this question is not open to you. Fix: load the page again")
             planned, question = self.participant.questions[position], self._questions[position]
             text = _logged_text(question, sent)
             now = datetime.now(UTC).isoformat(timespec="seconds")
@@ -246,7 +246,7 @@ def _logged_text(question: DrawnQuestion | None, sent: SentAnswer) -> str | None
         return None
     if question is None:
         if sent.answer not in tuple(ATTENTION_CHOICES):
-            raise RefusedAnswer("this answer is not among the choices. Remedy: load the page again")
+            raise RefusedAnswer("this answer is not among the choices. Fix: load the page again")
         return str(sent.answer)
     try:
         return answer_text(question.task, question.example, sent.answer)

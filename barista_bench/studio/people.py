@@ -213,7 +213,7 @@ class Answering(View):
             questions = self._questions_of(sent.number)
             question = next((q for q in questions if q.token == sent.question), None)
             if question is None:
-                raise DataError("this question is not of your draw. Remedy: load the page again")
+                raise DataError("this question is not of your draw. Fix: load the page again")
             self._runs.log(question, answer_text(question.task, question.example, sent.answer), sent.seconds)
         return self.next(sent.number)
 
@@ -338,7 +338,7 @@ def answer_text(task: Task, example: Example, answer: object) -> str:
     if form == "fields":
         text = json.dumps(answer, ensure_ascii=False)
     elif not isinstance(answer, str) or (form == "choice" and answer not in choices):
-        raise DataError("this answer is not among the choices, or not text. Remedy: load the page again")
+        raise DataError("this answer is not among the choices, or not text. Fix: load the page again")
     else:
         text = answer if form == "text" else write_scores({label: float(label == answer) for label in choices})
     if len(text) > MAX_TEXT:
@@ -348,7 +348,7 @@ def answer_text(task: Task, example: Example, answer: object) -> str:
             parsed = task.parse(text, example.inputs, DEFAULT_BOX_FORMAT)
         problem = parsed.reason if isinstance(parsed, ParseError) else ""
     if problem:
-        raise DataError(f"this answer cannot be read: {problem}. Remedy: answer in the form that the question asks for")
+        raise DataError(f"this answer cannot be read: {problem}. Fix: answer in the form that the question asks for")
     return text
 
 

@@ -78,8 +78,8 @@ def _picture(path: Path) -> NDArray[np.uint8]:
                 container.seek((stream.start_time or 0) + stream.duration // 3, stream=stream)
             frame = next(container.decode(stream), None)
             if frame is None:
-                raise VideoError(f"{name}: no frame can be decoded. Remedy: check the file")
+                raise VideoError(f"{name}: no frame can be decoded. Fix: check the file")
             image = np.asarray(frame.to_ndarray(format="rgb24"), dtype=np.uint8)
             return np.ascontiguousarray(orientation_of(frame, name).apply(image))
     except AV_ERRORS as error:
-        raise VideoError(f"{name}: cannot be decoded ({reason(error)}). Remedy: check the file") from error
+        raise VideoError(f"{name}: cannot be decoded ({reason(error)}). Fix: check the file") from error

@@ -70,11 +70,11 @@ class Reviewing(View):
         """
         reviews = self._workspace.reviews
         if not 0 <= verdict.file < len(reviews):
-            raise DataError(f"no review file {verdict.file} is open. Remedy: load the page again")
+            raise DataError(f"no review file {verdict.file} is open. Fix: load the page again")
         with locked_for_update(reviews[verdict.file]) as path:
             rows = read_review(path)  # the current content: the file may have been edited
             if verdict.item not in rows:
-                raise DataError(f"{path}: no item {verdict.item!r}. Remedy: load the page again")
+                raise DataError(f"{path}: no item {verdict.item!r}. Fix: load the page again")
             rows[verdict.item] = decided = _with_verdict(rows[verdict.item], verdict, self._workspace.person)
             with atomic_write(path, durable=True) as partial:
                 partial.write_bytes(review_bytes(rows.values()))
@@ -108,7 +108,7 @@ def _with_verdict(row: ReviewedItem, verdict: ItemVerdict, person: str) -> Revie
     )
     problem = problem or verdict_problem(decided)
     if problem:
-        raise DataError(f"{row.item}: {problem}. Remedy: correct the verdict, and send it again")
+        raise DataError(f"{row.item}: {problem}. Fix: correct the verdict, and send it again")
     return decided
 
 

@@ -100,9 +100,9 @@ class RatingAnswers(View):
         with self._lock:
             answer = next((answer for answer in self._answers_to_rate() if answer.token == sent.answer), None)
             if answer is None:
-                raise DataError("no such answer is open. Remedy: load the page again")
+                raise DataError("no such answer is open. Fix: load the page again")
             if set(sent.scores) != set(answer.rubric.names):
-                raise DataError(f"scores are needed for {', '.join(answer.rubric.names)}. Remedy: give one for each")
+                raise DataError(f"scores are needed for {', '.join(answer.rubric.names)}. Fix: give one for each")
             self._file.parent.mkdir(parents=True, exist_ok=True)
             with locked_for_update(self._file) as file:
                 ratings, stale = self._split_stale(self._ratings())

@@ -58,12 +58,12 @@ class Segmenting(View):
         name = video.project.settings.segmenter
         if name is None:
             raise DataError(
-                'the project has no segmenter for prompts. Remedy: write "segmenter": "grabcut" in project.json'
+                'the project has no segmenter for prompts. Fix: write "segmenter": "grabcut" in project.json'
             )
         corners = [PromptPoint(x=x, y=y) for x, y in (question.box[:2], question.box[2:])] if question.box else []
         _check_points(video, question.frame, [*corners, *question.points])
         if question.box is not None and not (question.box[0] < question.box[2] and question.box[1] < question.box[3]):
-            raise DataError(f"{question.video}: the box is empty. Remedy: give left, top, right, bottom")
+            raise DataError(f"{question.video}: the box is empty. Fix: give left, top, right, bottom")
         with self._one_at_a_time:
             picture = self._picture(stamp_of(video.path), question.frame)
             ((mask, score),) = segmenter_of(name).segment(picture, [(question.box, question.points)])
@@ -90,7 +90,7 @@ def _check_points(video: VideoFiles, frame: int, points: list[PromptPoint]) -> N
     if frame >= source.frames or not is_within:
         size = f"{source.frames} frames of {source.width}x{source.height} px"
         what = f"frame {frame}: what is asked lies outside of {size}"
-        raise DataError(f"{video.video_id}: {what}. Remedy: load the page again")
+        raise DataError(f"{video.video_id}: {what}. Fix: load the page again")
 
 
 def edge_between(picture: NDArray[np.uint8], start: Corner, end: Corner) -> list[tuple[int, int]]:

@@ -184,7 +184,7 @@ def studio_server(workspace: Workspace, port: int = 0, program: object = None) -
         ConfigError: the port is taken or invalid.
     """
     if not 0 <= port <= _LAST_PORT:
-        raise ConfigError(f"--port {port}: is not a port. Remedy: give 0 to {_LAST_PORT}, or leave --port out")
+        raise ConfigError(f"--port {port}: is not a port. Fix: give 0 to {_LAST_PORT}, or leave --port out")
     with bound_socket(port, "leave --port out") as listener:
         server = Server(workspace, listener, program)
         try:

@@ -44,7 +44,7 @@ def public_origin(url: str) -> str:
     origin = url.lower().removesuffix("/")
     if not _ORIGIN.fullmatch(origin):
         remedy = "give the address of the reverse proxy, such as https://study.example.org"
-        raise ConfigError(f"--public-url {url}: is not https:// and a host. Remedy: {remedy}")
+        raise ConfigError(f"--public-url {url}: is not https:// and a host. Fix: {remedy}")
     return origin.removesuffix(":443")
 
 
@@ -130,18 +130,18 @@ def read_study(folder: Path) -> Study:
     """Read a study. Raises DataError if it does not exist or cannot be read."""
     path = folder / STUDY_FILE
     if not path.is_file():
-        raise DataError(f"{folder}: is not a study. Remedy: make one with `barista-bench invite`")
+        raise DataError(f"{folder}: is not a study. Fix: make one with `barista-bench invite`")
     content = read_bounded(path, MAX_STUDY, remedy="invite fewer people at once")
     try:
         if removed := _REMOVED & msgspec.json.decode(content, type=dict[str, msgspec.Raw]).keys():
             raise DataError(
                 f"{path}: has {' and '.join(sorted(removed))}, which studies no longer have: a reverse proxy adds TLS. "
-                'Remedy: put "port": 8800, "public_url": "https://HOST" in their place ("" without a proxy), or invite '
+                'Fix: put "port": 8800, "public_url": "https://HOST" in their place ("" without a proxy), or invite '
                 "again with another --out"
             )
         return _decode_study(content)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise DataError(f"{path}: is not a study ({error}). Remedy: invite again, with another --out") from error
+        raise DataError(f"{path}: is not a study ({error}). Fix: invite again, with another --out") from error
 
 
 class AnswerLog:

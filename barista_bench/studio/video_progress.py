@@ -138,4 +138,4 @@ def _read_part(folder: Path, name: str, kind: type[PartT]) -> PartT:
     try:
         return msgspec.json.decode(content, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise DataError(f"{path}: cannot be read ({error}). Remedy: {_REMEDY}") from error
+        raise DataError(f"{path}: cannot be read ({error}). Fix: {_REMEDY}") from error

@@ -171,7 +171,7 @@ def json_response(value: object, status: int = 200) -> Response:
 
 
 def _depth_error(request: Request, error: Exception) -> Response:
-    return json_response({"error": "what was sent is nested too deeply. Remedy: load the page again"}, 400)
+    return json_response({"error": "what was sent is nested too deeply. Fix: load the page again"}, 400)
 
 
 def _broken_off(request: Request, error: Exception) -> Response:
@@ -198,5 +198,5 @@ def bound_socket(port: int, remedy: str) -> Iterator[socket.socket]:
             listener.bind((HOST, port))
             listener.listen(64)
         except OSError as error:
-            raise ConfigError(f"port {port} of {HOST} cannot be used ({error.strerror}). Remedy: {remedy}") from error
+            raise ConfigError(f"port {port} of {HOST} cannot be used ({error.strerror}). Fix: {remedy}") from error
         yield listener

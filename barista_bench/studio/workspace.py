@@ -67,7 +67,7 @@ class Query(dict[str, str]):
     """The query of an address. Raises DataError if a requested part is missing."""
 
     def __missing__(self, name: str) -> str:
-        raise DataError(f"{name} is missing from the address. Remedy: load the page again")
+        raise DataError(f"{name} is missing from the address. Fix: load the page again")
 
 
 class View:
@@ -105,7 +105,7 @@ class Workspace:
     def graph(self, video_id: str) -> VideoGraph:
         """Return a video's graph. Raises DataError if it does not exist or cannot be read."""
         if self.release is None:
-            raise DataError("no release is open. Remedy: name its folder when starting the studio")
+            raise DataError("no release is open. Fix: name its folder when starting the studio")
         with self._graphs:
             return self.release[video_id]
 
@@ -115,7 +115,7 @@ class Workspace:
             return self.project.video(video_id).path
         if kind == GRAPH and self.release is not None and video_id in self.release:
             return self.release.video_path(video_id)
-        raise DataError(f"{video_id!r}: no such video is open. Remedy: choose one of the list")
+        raise DataError(f"{video_id!r}: no such video is open. Fix: choose one of the list")
 
     def examples(self) -> dict[str, list[Example]]:
         """Return all examples of the open datasets by folder and task. Raises DataError."""
@@ -142,7 +142,7 @@ def open_workspace(
     """
     check_person(person, "--by")
     if folder is not None and not folder.is_dir():
-        raise ConfigError(f"{folder}: no such folder. Remedy: make it, or name another one")
+        raise ConfigError(f"{folder}: no such folder. Fix: make it, or name another one")
     workspace = Workspace(person, out, folder=folder and folder.resolve(), paths=tuple(paths))
     for path in paths:
         _add_path(workspace, path)
@@ -168,7 +168,7 @@ def check_person(name: str, option: str) -> None:
     if problem is None and (name != name.strip() or name.startswith(".") or name != printable(name)):
         problem = "it begins or ends with a blank, begins with a dot, or holds what cannot be seen"
     if problem is not None:
-        raise ConfigError(f"{option} {name!r}: {problem}. Remedy: give a name that a folder can have")
+        raise ConfigError(f"{option} {name!r}: {problem}. Fix: give a name that a folder can have")
 
 
 def with_folder(workspace: Workspace, path: Path) -> Workspace:
@@ -206,7 +206,7 @@ def _add_path(workspace: Workspace, path: Path) -> None:
         workspace.reviews += (path,) if path.is_file() else tuple(sorted(path.glob(_REVIEWS)))
     elif kind == "project":
         if workspace.project is not None:
-            raise ConfigError(f"{path}: a project is open already. Remedy: name others with --compare")
+            raise ConfigError(f"{path}: a project is open already. Fix: name others with --compare")
         workspace.project = _open_project(path)
     elif kind == "dataset":
         workspace.datasets = (*workspace.datasets, path)
@@ -214,12 +214,12 @@ def _add_path(workspace: Workspace, path: Path) -> None:
         workspace.runs = (*workspace.runs, *run_folders(path))
     else:
         if workspace.release is not None:
-            raise ConfigError(f"{path}: a release is open already. Remedy: name one folder of videos")
+            raise ConfigError(f"{path}: a release is open already. Fix: name one folder of videos")
         try:
             workspace.release = SceneGraph(path)
         except DataError as error:
             remedy = "name a release, a dataset, run folders, a project or a review file"
-            raise ConfigError(f"{path}: nothing that the studio can open. Remedy: {remedy}") from error
+            raise ConfigError(f"{path}: nothing that the studio can open. Fix: {remedy}") from error
 
 
 class FoundFolder(NamedTuple):
@@ -305,7 +305,7 @@ def whole_number(query: Mapping[str, str], name: str) -> int:
     """Return a number of an address. Raises DataError if it is invalid."""
     text = query[name]
     if not (text.isascii() and text.isdigit() and len(text) < 10):
-        raise DataError(f"{name} is {text[:40]!r}. Remedy: give a whole number from 0")
+        raise DataError(f"{name} is {text[:40]!r}. Fix: give a whole number from 0")
     return int(text)
 
 
@@ -314,7 +314,7 @@ def sent_as(kind: type[SentT], body: bytes) -> SentT:
     try:
         return msgspec.json.decode(body, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise DataError(f"this is no {kind.__name__} ({error}). Remedy: load the page again") from error
+        raise DataError(f"this is no {kind.__name__} ({error}). Fix: load the page again") from error
 
 
 class BackgroundWork:

@@ -63,7 +63,7 @@ def check_task(task: type[Task], examples: Sequence[Example], *, options: Mappin
                 cause = "" if isinstance(error, _BrokenLaw) else f"raised {type(error).__name__}: "
                 raise LawError(
                     f"{task.benchmark}/{task.name}{_in_words(rules)}{case.place}: broken is the law that "
-                    f"{law}: {cause}{error!s:.300}. Remedy: {remedy}"
+                    f"{law}: {cause}{error!s:.300}. Fix: {remedy}"
                 ) from error
 
 

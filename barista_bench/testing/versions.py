@@ -73,13 +73,13 @@ def check_version(
         changed = ", ".join(field for field in fields if getattr(recorded, field) != getattr(current, field))
         raise LawError(
             f"{name}: broken is the law that a change has a new version: version {current.version} has other {changed} "
-            f"than recorded in {file.name}. Remedy: raise `version`, then record it (record=True)"
+            f"than recorded in {file.name}. Fix: raise `version`, then record it (record=True)"
         )
     if recorded is not None and recorded.version > current.version:
-        raise LawError(f"{name}: version {current.version} is older than recorded in {file.name}. Remedy: raise it")
+        raise LawError(f"{name}: version {current.version} is older than recorded in {file.name}. Fix: raise it")
     if not record:
         subject = "its source" if recorded and recorded.version == current.version else f"version {current.version}"
-        raise LawError(f"{name}: {subject} is not recorded in {file.name}. Remedy: record it (record=True)")
+        raise LawError(f"{name}: {subject} is not recorded in {file.name}. Fix: record it (record=True)")
     records[name] = current
     content = {key: msgspec.to_builtins(records[key]) for key in sorted(records)}
     write_whole(file, json.dumps(content, indent=1) + "\n")
@@ -93,7 +93,7 @@ def _read_records(file: Path) -> dict[str, VersionRecord]:
     try:
         return msgspec.json.decode(data, type=dict[str, VersionRecord])
     except msgspec.DecodeError as error:
-        raise LawError(f"{file}: {error}. Remedy: {remedy}") from error
+        raise LawError(f"{file}: {error}. Fix: {remedy}") from error
 
 
 def _version_record(

@@ -68,15 +68,13 @@ def write_specialist_set(
     """
     release = root or recorded_root(data)
     if release is None:
-        raise ConfigError(f"{data}: does not say where its release lies. Remedy: say so with --root")
+        raise ConfigError(f"{data}: does not say where its release lies. Fix: say so with --root")
     graph = SceneGraph(release)
     for video_id, sha256 in videos.items():
         if video_id not in graph:
-            raise ConfigError(
-                f"{release}: has no video {video_id!r}. Remedy: name the release that {data} was built of"
-            )
+            raise ConfigError(f"{release}: has no video {video_id!r}. Fix: name the release that {data} was built of")
         if video_sha256(graph.video_path(video_id)) != sha256:
-            raise DataError(f"{release}: {video_id} is another video than in {data}. Remedy: fetch the dataset's video")
+            raise DataError(f"{release}: {video_id} is another video than in {data}. Fix: fetch the dataset's video")
     video_masks, notes = {}, []
     for video in graph.videos(sorted(videos)):
         video_masks[video.video_id], lost = _masks(video)
@@ -203,12 +201,12 @@ def export(
     """
     data = Path(data)
     if split != TRAIN:
-        raise ConfigError(f"split {split!r} is held out for tests. Remedy: export --split {TRAIN}")
+        raise ConfigError(f"split {split!r} is held out for tests. Fix: export --split {TRAIN}")
     for name, value, its_form in (("box-format", box_format, "chat"), ("run", run, "preference")):
         if (form == its_form) != (value is not None):
-            raise ConfigError(f"--{name} goes with --format {its_form}, which needs it. Remedy: say both, or neither")
+            raise ConfigError(f"--{name} goes with --format {its_form}, which needs it. Fix: say both, or neither")
     if tasks and form != "chat":
-        raise ConfigError("--task goes with --format chat. Remedy: leave it out")
+        raise ConfigError("--task goes with --format chat. Fix: leave it out")
     refuse_inside(Path(out), data, root, run, *held_out)
     configs, notes, faults = tuple(tasks), tuple[str, ...](), tuple[str, ...]()
     if run is not None:
@@ -242,7 +240,7 @@ def _training_videos(
     """Return the record of the set. Raises DataError if it would hold a test video, or lacks a built split."""
     trained = video_hashes(data, tasks).get(TRAIN)
     if not trained:
-        raise ConfigError(f"{data}: no split {TRAIN!r}. Remedy: build it with one, e.g. by --split-file")
+        raise ConfigError(f"{data}: no split {TRAIN!r}. Fix: build it with one, e.g. by --split-file")
     sets = {}
     for tested in dict.fromkeys([data, *map(Path, held_out)]):
         built_splits = local_splits(tested)
@@ -250,7 +248,7 @@ def _training_videos(
             # The videos of a split that was built but is missing are unknown.
             if lacking := {split for split, count in rows.items() if count} - built_splits.get(config, set()):
                 raise DataError(
-                    f"{tested}: the split {min(lacking)!r} of {config} is not here. Remedy: fetch all of its files"
+                    f"{tested}: the split {min(lacking)!r} of {config} is not here. Fix: fetch all of its files"
                 )
         test_videos = [set(videos.values()) for name, videos in video_hashes(tested).items() if name != TRAIN]
         sets[str(tested)] = TrainingVideos(videos=frozenset(), held_out=frozenset().union(*test_videos))
@@ -277,7 +275,7 @@ def _chats(data: Path, tasks: Sequence[str], box_format: BoxFormat, root: str | 
     for name in tasks:
         task = _task_of(data, name)
         if why_not := _why_untrainable(task):
-            raise ConfigError(f"{name}: {why_not}. Remedy: leave the task out")
+            raise ConfigError(f"{name}: {why_not}. Fix: leave the task out")
         for loaded in open_examples(data, task.benchmark, name, split=TRAIN, root=root):
             if task.has_answer(loaded.example):
                 answer = task.reference_answer(loaded.example, box_format)
@@ -292,7 +290,7 @@ def _preferences(data: Path, run: ScoredRun, root: str | Path | None) -> Iterato
     """
     task, box_format = run.task, run.results.model.box_format.format
     if why_not := _why_untrainable(task):
-        raise ConfigError(f"{run.folder}: {task.name}: {why_not}. Remedy: give another run")
+        raise ConfigError(f"{run.folder}: {task.name}: {why_not}. Fix: give another run")
     wrong: dict[str, dict[str, None]] = {}
     for sample in run.samples:
         example, prediction = sample.example, sample.prediction
@@ -322,7 +320,7 @@ def _write_conversations(conversations: Iterable[_Row], folder: Path, columns: S
             writer.write_table(pa.Table.from_pylist(batch, schema=features.arrow_schema))
             rows += len(batch)
     if not rows:
-        raise ConfigError("there is nothing to export: no requested answer exists. Remedy: check the run or the task")
+        raise ConfigError("there is nothing to export: no requested answer exists. Fix: check the run or the task")
     return rows
 
 

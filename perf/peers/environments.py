@@ -47,7 +47,7 @@ def _patch(model: Path) -> None:
     """Its class for Qwen2.5-VL loads bfloat16 only, and has no setting for it."""
     text = model.read_text()
     if text.count(_HALF) != 1:
-        raise SystemExit(f"{model}: {_HALF} does not stand there once. Remedy: adapt the patch")
+        raise SystemExit(f"{model}: {_HALF} does not stand there once. Fix: adapt the patch")
     model.write_text(text.replace(_HALF, _FULL))
 
 

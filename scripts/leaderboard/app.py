@@ -69,5 +69,5 @@ def page(source: str, dataset: str = "") -> gr.Blocks:
 
 if __name__ == "__main__":
     if not SOURCE:
-        raise SystemExit("BARISTA_RESULTS is not set. Remedy: set it to a results dataset, org/name or a folder")
+        raise SystemExit("BARISTA_RESULTS is not set. Fix: set it to a results dataset, org/name or a folder")
     page(SOURCE, DATASET).launch()

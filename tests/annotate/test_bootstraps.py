@@ -135,7 +135,7 @@ def test_sam3_is_asked_for_one_phrase_after_the_other() -> None:
         ("lid", 0.5, (0, 0, 20, 30)),
         ("red cup", 0.5, (1, 0, 20, 30)),
     ]
-    with pytest.raises(DataError, match=r"too long.*Remedy: "):
+    with pytest.raises(DataError, match=r"too long.*Fix: "):
         detector.detect(picture, ["a very long description of a cup"])
 
 
@@ -192,7 +192,7 @@ def test_boxes_points_and_words_are_answered_and_accepted_by_their_ids(
     assert accepted.objects == {"spoon-1": "spoon"}
     assert accepted.keyframes[0].masks["spoon-1"].rle == spoon.rle
     unknown = DecidedKeyframe(frame=frame, proposals={"spoon-1": "00000000"})
-    with pytest.raises(DataError, match=r"no proposal '00000000'.*Remedy: "):
+    with pytest.raises(DataError, match=r"no proposal '00000000'.*Fix: "):
         accept(project, Decisions(video=VIDEO, by="anna", keyframes=[unknown]))
 
 
@@ -234,5 +234,5 @@ def test_earlier_objects_are_offered_again_on_later_keyframes_of_their_segment(
 
 @pytest.mark.parametrize("kind", [ObjectDetector, PromptedSegmenter])
 def test_what_is_no_checkpoint_is_refused(kind: type[ObjectDetector | PromptedSegmenter], tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match="Remedy: "):
+    with pytest.raises(ModelError, match="Fix: "):
         kind.load(str(tmp_path))

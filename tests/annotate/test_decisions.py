@@ -102,7 +102,7 @@ def test_what_is_wrong_is_named_and_nothing_is_written(
 ) -> None:
     with pytest.raises(DataError, match=what) as caught:
         hand_in(project, tmp_path, content)
-    assert "Remedy: " in str(caught.value)
+    assert "Fix: " in str(caught.value)
     assert not project.video(VIDEO).folder.exists()
 
 

@@ -128,7 +128,7 @@ def test_after_a_kill_only_what_was_not_answered_is_asked_again(video: VideoFile
 
 
 def test_a_failure_is_asked_again_and_an_unusable_answer_is_counted(video: VideoFiles) -> None:
-    assert "first: the server is away. Remedy" in described_by(video, Scripted(failing=1)).problem
+    assert "first: the server is away. Fix" in described_by(video, Scripted(failing=1)).problem
     model = Scripted()
     assert described_by(video, model).answered == described_by(video, Scripted()).questions
     assert len(model.requests) == 1
@@ -151,7 +151,7 @@ def test_an_activity_of_no_words_is_unusable_and_one_of_many_is_cut(video: Video
 def test_a_model_that_reads_text_alone_is_refused_before_anything_is_asked(video: VideoFiles) -> None:
     model = Scripted()
     model.reads_text_alone = True  # type: ignore[attr-defined]
-    with pytest.raises(ConfigError, match=r"scripted: reads text alone.*Remedy: ask a vision-language model"):
+    with pytest.raises(ConfigError, match=r"scripted: reads text alone.*Fix: ask a vision-language model"):
         next(describe(video.project, model, GREEDY))
     assert not model.requests
 

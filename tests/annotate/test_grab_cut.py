@@ -95,7 +95,7 @@ def test_it_is_the_segmenter_of_a_new_project(small_kitchen: Path, tmp_path: Pat
     project = start(tmp_path / "project", small_kitchen)
     assert project.settings.segmenter == "grabcut"
     assert isinstance(segmenter_of("grabcut"), GrabCutSegmenter)
-    with pytest.raises(ConfigError, match=r"grabcut:fast is unknown. Remedy: write grabcut"):
+    with pytest.raises(ConfigError, match=r"grabcut:fast is unknown. Fix: write grabcut"):
         segmenter_of("grabcut:fast")
 
 

@@ -278,7 +278,7 @@ def test_two_processes_do_not_write_one_project(video: VideoFiles, project: Proj
 def test_settings_out_of_their_bounds_are_named(setting: str, bad: str, project: Project) -> None:
     path = project.folder / "project.json"
     path.write_text(re.sub(f'"{setting}": [0-9.]+', f'"{setting}": {bad}', path.read_text()))
-    with pytest.raises(DataError, match=rf"{setting}`.*Remedy: "):
+    with pytest.raises(DataError, match=rf"{setting}`.*Fix: "):
         open_project(project.folder)
 
 

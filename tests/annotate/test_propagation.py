@@ -71,7 +71,7 @@ def test_an_object_that_is_absent_is_left_out_and_one_not_mentioned_is_bridged(
 def test_what_cannot_be_propagated_is_named(
     propagator: Propagator, scene: FrameReader, masks: object, span: range, named: str
 ) -> None:
-    with pytest.raises(DataError, match=rf"frames: .*{named}.*Remedy: "):
+    with pytest.raises(DataError, match=rf"frames: .*{named}.*Fix: "):
         next(propagator.propagate(scene, masks, span))  # type: ignore[arg-type]
 
 

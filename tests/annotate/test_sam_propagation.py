@@ -167,7 +167,7 @@ def test_what_is_no_tracker_is_refused(tmp_path: Path, file: str, old: str, new:
     text = (folder / file).read_text()
     assert old in text
     (folder / file).write_text(text.replace(old, new))
-    with pytest.raises(ModelError, match=rf"{named}.*Remedy: "):
+    with pytest.raises(ModelError, match=rf"{named}.*Fix: "):
         SamPropagator.load(str(folder))
 
 

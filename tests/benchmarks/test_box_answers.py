@@ -62,7 +62,7 @@ def test_box_sizes_are_cocos(width: int, height: int, size: str) -> None:
 def test_a_wording_without_the_words_for_an_order_is_refused_instead_of_shown_with_a_hole() -> None:
     wording = PromptTexts(1, "Boxes are {corners}.", "Go", "0" * 64, {"corners.yxyx": "y first", "image": "Frame"})
     assert box_fields(wording, BoxFormat("yxyx", 1000))["corners"] == "y first"
-    with pytest.raises(ConfigError, match=r"has extra\.corners\.yxyx, and no extra\.corners\.xyxy.*Remedy: write it"):
+    with pytest.raises(ConfigError, match=r"has extra\.corners\.yxyx, and no extra\.corners\.xyxy.*Fix: write it"):
         box_fields(wording, BoxFormat("xyxy", 1000))
 
 

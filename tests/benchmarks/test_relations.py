@@ -153,7 +153,7 @@ def test_an_object_without_a_mask_is_asked_about_but_cannot_be_drawn(tmp_path: P
         for entry in content["annotations"]
     ]
     example = derive(write_release(tmp_path, content=content, video=False))[12]
-    with pytest.raises(DataError, match=r"relation_extraction:v1:12: mark 2 \(coffee cup\) .*Remedy"):
+    with pytest.raises(DataError, match=r"relation_extraction:v1:12: mark 2 \(coffee cup\) .*Fix"):
         TASK.images(example, [np.zeros((64, 96, 3), np.uint8)])
 
 

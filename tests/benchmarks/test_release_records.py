@@ -68,7 +68,7 @@ def test_what_no_field_takes_costs_the_element_that_holds_it(tmp_path: Path, nam
         "`array`" if name == b"[]" else "`float`" if name == b"1e999" else "NaN, an infinity, or text that is not UTF-8"
     )
     assert problem.startswith(f"error: cups.json: [1].name: Expected `str`, got {what}")
-    assert problem.endswith("; the cup is left out. Remedy: correct it")
+    assert problem.endswith("; the cup is left out. Fix: correct it")
 
 
 @pytest.mark.parametrize("size", [b"NaN", b"1e999", b"-Infinity", b'"nan"'])
@@ -108,7 +108,7 @@ def test_files_are_those_that_are_meant_by_depth_and_name(tmp_path: Path) -> Non
     assert [path.relative_to(tmp_path).as_posix() for path in files] == ["A.JSONL", "b.json", "sub/a.json"]
     assert annotation_files(tmp_path / "notes.txt", "cups", lambda path: False, ()) == [tmp_path / "notes.txt"]
     for root, message in ((tmp_path / "gone", "no such file or folder"), (tmp_path / "sub/deep", "holds no .json")):
-        with pytest.raises(DataError, match=f"{message}.*Remedy"):
+        with pytest.raises(DataError, match=f"{message}.*Fix"):
             annotation_files(root, "cups", lambda path: False, ("*",))
 
 

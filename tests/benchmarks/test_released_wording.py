@@ -116,7 +116,7 @@ def test_boxes_are_described_and_written_as_the_model_writes_them(prompts: Path)
     assert "(x0 y0 x1 y1) of 500" in asked(prompts, "grounding", XYXY).system
     assert "X then Y" in asked(prompts, "hand_object", XYXY).system
     assert flat(asked(prompts, "referring", XYXY)) == [0, "Tell of [0, 250, 500, 500] "]
-    with pytest.raises(ConfigError, match=r"file:\w{8} asks for boxes on a scale.*Remedy: give another --box-format"):
+    with pytest.raises(ConfigError, match=r"file:\w{8} asks for boxes on a scale.*Fix: give another --box-format"):
         asked(prompts, "grounding", BoxFormat("xyxy", None))
 
 
@@ -141,7 +141,7 @@ def test_criteria_keep_their_names_bands_and_words(prompts: Path) -> None:
     assert criterion.scale == "0 to 3: No.\n4 to 7: Partly.\n8 to 10: Yes."
     assert re.fullmatch("file:[0-9a-f]{8}", rubric.wording)
     assert load_rubric(get_task("barista", "temporal_vqa"), prompts).names == ("accuracy", "completeness")
-    missing = r"rubrics\.grounding: not there \(it has referring, temporal_vqa\)\. Remedy"
+    missing = r"rubrics\.grounding: not there \(it has referring, temporal_vqa\)\. Fix"
     with pytest.raises(ConfigError, match=missing):
         load_rubric(get_task("barista", "grounding"), prompts)
 
@@ -253,4 +253,4 @@ def test_the_script_refuses_a_clone_that_is_otherwise(
         return
     with pytest.raises(subprocess.CalledProcessError) as refused:
         write_prompts(tmp_path, clone)
-    assert re.search(rf"{what}.*Remedy: clone the release", refused.value.stderr)
+    assert re.search(rf"{what}.*Fix: clone the release", refused.value.stderr)

@@ -103,7 +103,7 @@ def test_drawn_figures_are_those_of_the_samples_drawn_by_every_option(
 @pytest.mark.parametrize("name", ["vista", "handyvqa", "egocot"])
 def test_a_release_of_another_benchmark_is_refused(name: str, tmp_path: Path) -> None:
     task = BENCHMARKS[name].tasks[0]()
-    with pytest.raises(BaristaError, match=r"not a .*release.*Remedy"):
+    with pytest.raises(BaristaError, match=r"not a .*release.*Fix"):
         list(task.examples(AnnotationRelease(tmp_path, tmp_path, ()), task.sampling))  # type: ignore[attr-defined]
 
 

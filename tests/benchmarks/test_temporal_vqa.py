@@ -196,7 +196,7 @@ def test_videos_without_a_file_of_pairs_have_no_examples(tmp_path: Path, root: P
     ],
 )
 def test_broken_cache_lines_are_named(tmp_path: Path, record: Any) -> None:
-    with pytest.raises(DataError, match=r"v1_qa_pairs.jsonl: line 2: .*Remedy"):
+    with pytest.raises(DataError, match=r"v1_qa_pairs.jsonl: line 2: .*Fix"):
         read_pairs(cache(tmp_path, clip(index=7), record), "v1")
 
 

@@ -210,7 +210,7 @@ def test_a_node_that_lacks_a_path_or_has_another_version_is_named(
     (tmp_path / "videos/v1.mp4").touch()
     monkeypatch.chdir(tmp_path)
     # Of each process its own: workers begin elsewhere.
-    with pytest.raises(ClusterError, match=r"node \S+ \(.*\) has no /proc/self/cwd/videos. Remedy"):
+    with pytest.raises(ClusterError, match=r"node \S+ \(.*\) has no /proc/self/cwd/videos. Fix"):
         RayCluster(cluster.address, ["/proc/self/cwd/videos"])
     (tmp_path / "sitecustomize.py").write_text("import barista_bench; barista_bench.__version__ = '0'")
     node = cluster.add_node(env_vars={"PYTHONPATH": f"{tmp_path}:{ROOT}"})

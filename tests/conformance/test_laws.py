@@ -95,7 +95,7 @@ def test_a_broken_task_is_told_which_law_it_breaks_for_which_example(task: type[
     with pytest.raises(LawError, match=BROKEN[task]) as raised:
         check_task(task, [task().stamped(example) for example in releases.examples(Activity)])
     assert str(raised.value).startswith("barista/activity by the protocol")
-    assert "Remedy: " in str(raised.value)
+    assert "Fix: " in str(raised.value)
 
 
 def changed(name: str, value: Any) -> type[Task]:

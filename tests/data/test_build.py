@@ -257,7 +257,7 @@ def test_a_split_that_lost_all_its_examples_is_left_out_and_a_build_that_lost_al
 def test_a_release_without_a_usable_video_is_refused_and_a_table_without_a_row_left_out(tmp_path: Path) -> None:
     write_release(tmp_path / "bad", "v1", b"{")
     for configs in (None, ["graph_frames"], ["relations", "graph_steps"]):
-        with pytest.raises(DataError, match=r"none of its 1 videos can be used. First: .*v1.*not valid JSON.*Remedy"):
+        with pytest.raises(DataError, match=r"none of its 1 videos can be used. First: .*v1.*not valid JSON.*Fix"):
             build(tmp_path / "bad", tmp_path / "out", configs=configs, cache=False)
     content = document()
     content["process_steps"] = []
@@ -316,7 +316,7 @@ def test_only_a_dataset_of_ours_with_nothing_else_in_it_is_replaced(small_releas
     ],
 )  # fmt: skip
 def test_wrong_overrides_are_refused(small_release: Path, tmp_path: Path, sampling: dict) -> None:
-    with pytest.raises(ConfigError, match="Remedy"):
+    with pytest.raises(ConfigError, match="Fix"):
         build(small_release, tmp_path / "out", configs=["relations"], sampling=sampling, dry_run=True)
 
 

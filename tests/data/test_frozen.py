@@ -25,7 +25,7 @@ def test_lines_have_the_keys_of_the_release_and_a_version(examples: list[Example
     assert list(record) == ["example_id", "frames", "label", "metadata", "task_data", "task_name", "task_version"]
     assert record["task_name"] == "relation_extraction"
     assert record["frames"] == [{"frame_index": 0, "mp4_path": "v0/video.mp4", "video_id": "v0"}]
-    with pytest.raises(DataError, match=r"g\.jsonl: no frozen example \(No such file.*Remedy"):
+    with pytest.raises(DataError, match=r"g\.jsonl: no frozen example \(No such file.*Fix"):
         list(read_frozen(tmp_path / "g.jsonl"))
 
 

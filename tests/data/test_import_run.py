@@ -287,7 +287,7 @@ def test_files_beside_records_are_checked(
 ) -> None:
     folder = answered(tmp_path / "a", six_frozen, "grounding")
     (folder / file).write_text(content if isinstance(content, str) else json.dumps(content))
-    with pytest.raises(DataError, match=f"{what}.*Remedy"):
+    with pytest.raises(DataError, match=f"{what}.*Fix"):
         import_run(folder, tmp_path / "run")
 
 

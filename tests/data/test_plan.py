@@ -159,7 +159,7 @@ def test_a_task_without_examples_is_named_and_costs_no_other(tmp_path: Path) -> 
     assert list(plan.by_task) == ["relations"]
     assert str(plan.empty["temporal_vqa"]) == (
         f"{tmp_path}: no example for barista/temporal_vqa with spacing=40: there is none to ask about. "
-        "Remedy: loosen the sampling, or check the release"
+        "Fix: loosen the sampling, or check the release"
     )
 
 
@@ -169,7 +169,7 @@ def test_an_empty_task_names_the_switches_of_its_sampling_that_may_be_to_blame(t
     write_release(tmp_path, "v0", content, video=False)
     task = get_task("barista", "grounding")
     plan = plan_tasks(SceneGraph(tmp_path), [(task, task.sampling)], split=split_videos)
-    assert "Remedy: loosen the sampling (--sampling grounding.in_activities=false or" in str(plan.empty["grounding"])
+    assert "Fix: loosen the sampling (--sampling grounding.in_activities=false or" in str(plan.empty["grounding"])
 
 
 @pytest.mark.parametrize(("key", "near"), [("groundng", "grounding"), ("limitt", "limit")])

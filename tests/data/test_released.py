@@ -109,7 +109,7 @@ def test_a_missing_field_is_an_error_that_names_it(name: str, six_frozen: Path, 
         if (name, key) in (("referring", "question"), ("activity", "question"), ("temporal_vqa", "num_frames")):
             assert read(record)  # wording, and what the frames say themselves
         elif (name, key) != ("temporal_vqa", "category"):  # a pair may have none
-            with pytest.raises(DataError, match=rf"line 1: task_data: .*`{key}`.*Remedy"):
+            with pytest.raises(DataError, match=rf"line 1: task_data: .*`{key}`.*Fix"):
                 read(record)
 
 
@@ -166,7 +166,7 @@ BROKEN: list[tuple[str, Callable[[dict[str, Any]], object], str]] = [
 def test_a_field_that_cannot_be_used_is_named(
     name: str, change: Callable[[dict[str, Any]], object], what: str, six_frozen: Path, read: Read
 ) -> None:
-    with pytest.raises(DataError, match=rf"line 1: .*{what}.*Remedy"):
+    with pytest.raises(DataError, match=rf"line 1: .*{what}.*Fix"):
         read(changed(ours(six_frozen, name)[0], change))
 
 
@@ -210,7 +210,7 @@ def test_frozen_sentences_are_those_of_the_wording(kitchen_release: Path, tmp_pa
         frozen = read_wording("barista", wording, prompt_file).text("frozen_question", frame_count="4")
         assert (theirs, ours_ != theirs) == (frozen, True)
     assert "{box}" in sentences["ours"][0], "the place for the box is not filled in, as released"
-    with pytest.raises(ConfigError, match=r"only in the layout release.*Remedy"):
+    with pytest.raises(ConfigError, match=r"only in the layout release.*Fix"):
         build(kitchen_release, tmp_path / "set", configs=["activity"], prompts=prompt_file)
 
 
@@ -234,7 +234,7 @@ def test_a_set_frozen_by_an_earlier_version_of_its_task_is_refused(name: str, si
     records = [json.loads(line) for line in (six_frozen / f"frozen/{name}.jsonl").read_text().splitlines()]
     for record in records:
         record["task_version"] -= 1
-    with pytest.raises(DataError, match=rf"line 1-\d: frozen by version \d of barista/{name}, .*Remedy: build"):
+    with pytest.raises(DataError, match=rf"line 1-\d: frozen by version \d of barista/{name}, .*Fix: build"):
         read(*records)
 
 
@@ -278,7 +278,7 @@ def test_a_field_that_our_own_line_lacks_is_named_with_its_line(name: str, six_f
         whole = holder[part]
         for key in set(features[part]) - UNRELEASED_FIELDS.get(part, set()):
             holder[part] = {name: value for name, value in whole.items() if name != key}
-            with pytest.raises(DataError, match=rf"f.jsonl: line 2: {part} has no '{key}'. Remedy"):
+            with pytest.raises(DataError, match=rf"f.jsonl: line 2: {part} has no '{key}'. Fix"):
                 read(good, other)
         holder[part] = {}
         with pytest.raises(DataError, match=rf"f.jsonl: line 2: {part} has no "):
@@ -290,9 +290,9 @@ def test_a_dataset_that_is_a_script_is_an_error_in_words(tmp_path: Path) -> None
     folder = tmp_path / "scripted"
     folder.mkdir()
     (folder / "scripted.py").write_text("raise SystemError('never run')\n")
-    with pytest.raises(DataError, match=r"scripted: no config 'relations' .*Remedy"):
+    with pytest.raises(DataError, match=r"scripted: no config 'relations' .*Fix"):
         open_examples(folder, "barista", "relations")
-    with pytest.raises(DataError, match=r"scripted: no dataset here .*Remedy"):
+    with pytest.raises(DataError, match=r"scripted: no dataset here .*Fix"):
         config_names(folder)
 
 
@@ -352,7 +352,7 @@ def test_whatever_stands_in_a_field_is_read_or_refused_in_words(
         refusal = str(error)
     if refusal:
         assert "line 1" in refusal
-        assert "Remedy" in refusal
+        assert "Fix" in refusal
         return
     task = get_task("barista", name)
     assert task.prompt(read, BoxFormat()).as_text()

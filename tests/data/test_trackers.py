@@ -81,4 +81,4 @@ def test_a_missing_tracker_says_how_to_install_it(scored: ScoredRun, monkeypatch
     shown = CliRunner().invoke(cli.app, ["score", str(scored.folder), "--log-to", "wandb"])
     assert shown.exit_code == 1
     assert "wandb cannot be used" in shown.stderr
-    assert shown.stderr.rstrip().endswith("Remedy: pip install wandb")
+    assert shown.stderr.rstrip().endswith("Fix: pip install wandb")

@@ -75,7 +75,7 @@ def test_a_task_admits_no_aid_of_the_level_that_it_asks() -> None:
 
 @pytest.mark.parametrize("text", ["boxes", "objects:wrong", "objects,objects:inert"])
 def test_an_unknown_or_repeated_aid_is_refused(text: str) -> None:
-    with pytest.raises(ConfigError, match="Remedy: name"):
+    with pytest.raises(ConfigError, match="Fix: name"):
         parse_aids([text])
 
 

@@ -148,7 +148,7 @@ def test_hidden_answers_can_be_run_and_never_scored(hidden: list[Example]) -> No
         lambda: TASK.reference_answer(example, BOXES),
     ]
     for ask in refused:
-        with pytest.raises(DataError, match=r"answer is hidden \(split test\).*Remedy: score the split dev"):
+        with pytest.raises(DataError, match=r"answer is hidden \(split test\).*Fix: score the split dev"):
             ask()
 
 

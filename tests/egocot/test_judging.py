@@ -207,7 +207,7 @@ def test_a_prompt_file_has_the_judge_asked_in_its_words(
     assert re.fullmatch("file:[0-9a-f]{8}", judged.rubric.wording)
     assert judge(folder, "any").folder != session_.folder, "our own words are another judge"
     path.write_text(json.dumps({"rubrics": {"cot": texts | {"user": "Grade {data}."}}}))
-    with pytest.raises(ConfigError, match=r"user: has no place \{fence\}\. Remedy: add it"):
+    with pytest.raises(ConfigError, match=r"user: has no place \{fence\}\. Fix: add it"):
         judge(folder, "any", rubric=path)
     path.write_text(json.dumps({"rubrics": {"cot": {"version": 1}}}))
     with pytest.raises(ConfigError, match=r"rubrics\.cot: system: Field required"):
@@ -244,5 +244,5 @@ def test_of_a_run_over_all_splits_only_known_answers_are_scored_and_the_rest_is_
     assert (coverage.expected, coverage.scored) == (known, known)
     path, count = write_submission_file(folder, tmp_path / "answers.json")
     assert count == len(read_submission(path)) == known + len(hidden)
-    with pytest.raises(DataError, match=r"run 1 has no finished sample.*Remedy"):
+    with pytest.raises(DataError, match=r"run 1 has no finished sample.*Fix"):
         write_submission_file(folder, tmp_path / "answers.json", 1)

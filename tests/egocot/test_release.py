@@ -104,7 +104,7 @@ def test_a_bad_record_costs_itself_and_names_its_key(
     assert problem.file == "dev.json"
     assert problem.key == f"[1].{key}"
     assert what in problem.what
-    assert "Remedy: " in str(problem)
+    assert "Fix: " in str(problem)
 
 
 OPEN = {"subject_name": "drawer", "predicate": "is", "object_name": "open", "time": ["00:01.00", "00:02.00"]}

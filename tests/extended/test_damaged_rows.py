@@ -51,5 +51,5 @@ def test_a_damaged_row_is_an_error_that_says_so(
     task.statistics([Scored(example, None)]).published_figures()
     damaged = copy.deepcopy(example)
     change(getattr(damaged, part))
-    with pytest.raises(DataError, match="Remedy: build the dataset again"):
+    with pytest.raises(DataError, match="Fix: build the dataset again"):
         task.statistics([Scored(damaged, None)])

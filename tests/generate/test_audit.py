@@ -54,7 +54,7 @@ def test_a_built_set_is_audited_task_by_task(generated: Callable[[str], Path], t
 
 def test_a_set_without_choices_is_an_error(generated: Callable[[str], Path], tmp_path: Path) -> None:
     folder = build(generated("tog_bench"), tmp_path / "set", benchmark="tog_bench", frames="linked", cache=False).folder
-    with pytest.raises(DataError, match=r"none of its tasks has choices\. Remedy"):
+    with pytest.raises(DataError, match=r"none of its tasks has choices\. Fix"):
         choice_sets(str(folder), "tog_bench")
 
 
@@ -74,7 +74,7 @@ def test_what_was_generated_is_audited_by_family_and_subtask(tmp_path: Path) -> 
     (tmp_path / "handyvqa.items.jsonl").write_text("\n".join(map(json.dumps, lines)))
     assert generated_sets(tmp_path) == {"handyvqa state": [TextQuestion("v", "Which?", WORDS, (1,))] * 2}
     (tmp_path / "egocot.items.jsonl").write_text('{"subtask": 1}')
-    with pytest.raises(DataError, match=r"egocot\.items\.jsonl.*Remedy"):
+    with pytest.raises(DataError, match=r"egocot\.items\.jsonl.*Fix"):
         generated_sets(tmp_path)
 
 

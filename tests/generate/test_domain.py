@@ -73,7 +73,7 @@ def test_a_file_that_says_something_else_or_is_missing_is_refused(tmp_path: Path
     assert change(shipped) != shipped
     (tmp_path / "domain.yaml").write_text(change(shipped), encoding="utf-8")
     for name in ("domain.yaml", "none.yaml"):
-        with pytest.raises(ConfigError, match="Remedy"):
+        with pytest.raises(ConfigError, match="Fix"):
             load_domain(tmp_path / name)
 
 

@@ -239,7 +239,7 @@ def test_questions_are_about_frames_that_the_task_shows(asked: dict[str, list[Qu
     assert set(asked) == set(FAMILY.subtasks)
     assert all(frame % 4 == 0 for rows in asked.values() for candidate in rows for frame in candidate.frames)
     domain = msgspec.structs.replace(load_domain(), families={"egocot": {"colours": {}}})
-    with pytest.raises(ConfigError, match=r"families\.egocot.*Remedy"):
+    with pytest.raises(ConfigError, match=r"families\.egocot.*Fix"):
         EgocotFamily(domain)
 
 

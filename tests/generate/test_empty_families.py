@@ -39,7 +39,7 @@ def test_other_families_are_written_and_the_report_says_why_one_is_not(small_rel
 
 
 def test_nothing_is_written_where_nothing_is_found_or_strict_asks_for_all(small_release: Path, tmp_path: Path) -> None:
-    wanted = r"vista finds nothing to ask: \d+ x .*; \d+ x .*\. Remedy: annotate what is missing"
+    wanted = r"vista finds nothing to ask: \d+ x .*; \d+ x .*\. Fix: annotate what is missing"
     with pytest.raises(DataError, match=rf"{wanted}(\n|$)"):
         generate(small_release, tmp_path / "out", ["vista"], per_subtask=2)
     with pytest.raises(DataError, match=f"{wanted}, or leave the family out"):

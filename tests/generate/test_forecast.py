@@ -45,7 +45,7 @@ def test_a_dry_run_writes_nothing_and_a_run_needs_a_folder(small_release: Path, 
     done = CliRunner().invoke(cli.app, [*flags, "--dry-run"])
     assert done.exit_code == 0, done.output
     assert "egocot: " in done.output
-    assert "Remedy: " in done.output
+    assert "Fix: " in done.output
     assert sorted(tmp_path.iterdir()) == before
     refused = CliRunner().invoke(cli.app, flags)
     assert refused.exit_code != 0

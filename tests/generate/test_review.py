@@ -72,7 +72,7 @@ def test_a_verdict_that_says_too_little_is_refused(tmp_path: Path, row: dict[str
     path.write_bytes(good)
     assert list(read_review(path).values()) == [judged(0, "reject"), ROWS[1]]
     path.write_bytes(good + msgspec.json.encode({**msgspec.to_builtins(ROWS[2]), **row}) + b"\n")
-    with pytest.raises(DataError, match=rf"line 3: .*{complaint}.*Remedy"):
+    with pytest.raises(DataError, match=rf"line 3: .*{complaint}.*Fix"):
         read_review(path)
     path.write_bytes(good * 2)
     with pytest.raises(DataError, match="stands twice"):
@@ -94,5 +94,5 @@ def test_texts_that_a_whole_set_shares_cannot_be_revised(
     rows = list(read_review(generated("vista").parent / "review.jsonl").values())
     revised = msgspec.structs.replace(rows[0], question="Really?", verdict="revise", reason="unclear", reviewer="ada")
     (tmp_path / "review.jsonl").write_bytes(review_bytes([revised]))
-    with pytest.raises(DataError, match=r"its whole set shares its texts\. Remedy: reject it"):
+    with pytest.raises(DataError, match=r"its whole set shares its texts\. Fix: reject it"):
         generate(small_kitchen, tmp_path / "again", ["vista"], per_subtask=4, review=tmp_path / "review.jsonl")

@@ -46,7 +46,7 @@ def test_a_reference_is_unique_unless_something_else_in_view_could_be_meant(tmp_
     parts = [scene.is_part_of_other(*pair) for pair in (("c", "b"), ("b", "c"), ("c", "a"))]
     assert parts == [True, True, False]
     del content["video_metadata"][0]["fps"]
-    with pytest.raises(DataError, match=r"has no fps\. Remedy"):
+    with pytest.raises(DataError, match=r"has no fps\. Fix"):
         scene_of(tmp_path, content)
 
 

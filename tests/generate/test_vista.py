@@ -136,7 +136,7 @@ def test_a_short_action_is_shown_where_three_pictures_of_it_are(
 
 
 def test_a_cup_that_something_is_in_is_not_called_empty(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"families\.vista.*Remedy"):  # a domain without its words
+    with pytest.raises(ConfigError, match=r"families\.vista.*Fix"):  # a domain without its words
         VistaFamily(msgspec.structs.replace(load_domain(), families={}))
     things = {"cup": "coffee cup", "coffee": "coffee"}
     said = {"attributes": [("cup", "state", "empty", 0, 120)], "places": [("coffee", "inside", "cup", 0, 120)]}

@@ -106,7 +106,7 @@ def test_a_bad_record_costs_itself_and_is_named(tmp_path: Path, changes: dict[st
     (error,) = errors(release)
     assert named in error
     assert "action.jsonl: line 2" in error
-    assert "Remedy: " in error
+    assert "Fix: " in error
 
 
 def test_of_two_records_of_a_category_with_one_id_the_first_counts(tmp_path: Path) -> None:

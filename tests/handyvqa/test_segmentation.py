@@ -268,5 +268,5 @@ DAMAGES: list[tuple[str, Callable[[dict[str, Any]], object]]] = [
 def test_a_damaged_row_is_an_error_that_says_so(part: str, change: Callable[[dict[str, Any]], object]) -> None:
     example = copy.deepcopy(EXAMPLE)
     change(getattr(example, part))
-    with pytest.raises(DataError, match="Remedy: build the dataset again"):
+    with pytest.raises(DataError, match="Fix: build the dataset again"):
         TASK.statistics([Scored(example, None)])

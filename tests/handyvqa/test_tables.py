@@ -175,5 +175,5 @@ def test_stats_prints_and_writes_them_of_a_built_set(generated: Callable[[str], 
             assert f"| {' | '.join(number(value) for value in row)} |" in text
     refused = CliRunner().invoke(cli.app, [*command, "--benchmark", "vista"])
     assert refused.exit_code == 1
-    assert "no tables of a set of ViSTa. Remedy" in refused.output
+    assert "no tables of a set of ViSTa. Fix" in refused.output
     assert BENCHMARK.set_tables is set_tables

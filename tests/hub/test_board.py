@@ -141,7 +141,7 @@ def test_the_rules_of_the_dataset_decide_which_examples_and_judges_count(tmp_pat
     assert "other examples" in reasons["results/a/two/relations/results.json"]
     assert "'maker/judge' is none of leaderboard.yaml" in reasons["results/a/one/referring/results.json"]
     (tmp_path / "board" / "leaderboard.yaml").write_text("content_hashes: {relations: abc}")
-    with pytest.raises(DataError, match=r"leaderboard.yaml: content_hashes.relations.*Remedy"):
+    with pytest.raises(DataError, match=r"leaderboard.yaml: content_hashes.relations.*Fix"):
         read_board(tmp_path / "board")
 
 
@@ -155,7 +155,7 @@ def test_results_on_other_examples_stand_in_a_table_of_their_own_or_are_refused_
     # A results dataset takes pull requests from anyone: its own rules do not outweigh the published dataset's.
     (tmp_path / "board" / "leaderboard.yaml").write_text(f"content_hashes: {{relations: {'cd' * 32}}}\n")
     (tmp_path / "published").mkdir()
-    with pytest.raises(DataError, match=r"no leaderboard.yaml with content_hashes.*Remedy"):
+    with pytest.raises(DataError, match=r"no leaderboard.yaml with content_hashes.*Fix"):
         read_board(tmp_path / "board", tmp_path / "published")
     (tmp_path / "published" / "leaderboard.yaml").write_text(f"content_hashes: {{relations: {HASH}}}\n")
     board = read_board(tmp_path / "board", tmp_path / "published")
@@ -169,7 +169,7 @@ def test_verdicts_that_are_missing_cost_the_rank_though_every_answer_has_some(tm
     verdicts = {"ok": 675, "missing": 225}
     coverage = part.coverage.model_copy(update={"verdicts": verdicts})
     part = part.model_copy(update={"coverage": coverage, "scoring": {"plain": 675}})
-    with pytest.raises(DataError, match=r"225 verdicts missing.*Remedy"):
+    with pytest.raises(DataError, match=r"225 verdicts missing.*Fix"):
         submission(row(made, part), model_repo="a/one")
     put(tmp_path, submission(row(made, part), model_repo="a/one", allow_incomplete=True))
     (entry,) = read_board(tmp_path / "board").entries

@@ -148,7 +148,7 @@ def refused(run: Path, forge: Forgery, *, rescored: bool = True, **options: Any)
             for judge in judge_folders(run):
                 score_judged(score(run), judge)
             score(run)
-    with pytest.raises(BaristaError, match="Remedy") as refusal:
+    with pytest.raises(BaristaError, match="Fix") as refusal:
         submit(run, **options)
     return str(refusal.value)
 
@@ -222,7 +222,7 @@ def test_a_run_on_a_forged_set_is_refused_by_the_published_one(name: str, honest
     data = Path(shutil.copytree(honest_data, tmp_path / "data"))
     PUBLISHED[name](data)
     run = run_of(data, tmp_path / "run", "relations", lambda *_: "[]")
-    with pytest.raises(BaristaError, match="Remedy"):
+    with pytest.raises(BaristaError, match="Fix"):
         submit(run, dataset=honest_data)
 
 
@@ -309,7 +309,7 @@ def test_a_run_that_contradicts_its_adapter_is_refused(
     shutil.copytree(honest_data, tmp_path / "data")
     folder = Path(shutil.copytree(adapted, tmp_path / "adapted"))
     ADAPTER[name](folder)
-    with pytest.raises(BaristaError, match="Remedy"):
+    with pytest.raises(BaristaError, match="Fix"):
         submit(folder / "run", adapter=str(folder / "adapter"))
 
 

@@ -33,9 +33,9 @@ def test_results_of_other_tasks_and_other_benchmarks_stay() -> None:
 
 def test_broken_results_in_the_repository_are_not_overwritten() -> None:
     made = submission()
-    with pytest.raises(DataError, match=r"\.eval_results/barista\.yaml: 0\.value.*Remedy"):
+    with pytest.raises(DataError, match=r"\.eval_results/barista\.yaml: 0\.value.*Fix"):
         all_files(made, ExistingFiles(b"", b"- dataset: {id: a/b, task_id: c}\n  value: high\n"))
-    with pytest.raises(DataError, match=r"README.md: is not UTF-8.*Remedy"):
+    with pytest.raises(DataError, match=r"README.md: is not UTF-8.*Fix"):
         all_files(made, ExistingFiles(b"\xff\xfe"))
 
 
@@ -54,7 +54,7 @@ def test_writing_the_same_submission_again_changes_nothing(tmp_path: Path) -> No
 
 def test_a_folder_with_other_files_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("mine")
-    with pytest.raises(ConfigError, match=r"thesis.txt.*Remedy"):
+    with pytest.raises(ConfigError, match=r"thesis.txt.*Fix"):
         write_files(all_files(submission()), tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
 
@@ -67,7 +67,7 @@ def test_a_token_in_results_or_card_is_never_published(token: str) -> None:
         (submission(), ExistingFiles(f"curl -H {token}\n".encode())),
         (submission(row(changed)), ExistingFiles()),
     ):
-        with pytest.raises(DataError, match=r"looks like an access token.*Remedy") as caught:
+        with pytest.raises(DataError, match=r"looks like an access token.*Fix") as caught:
             all_files(made, existing)
         assert token not in str(caught.value)
 
@@ -173,7 +173,7 @@ def test_no_metadata_of_others_and_no_text_is_lost(data: dict[str, object], body
     ],
 )
 def test_a_card_that_cannot_be_added_to_is_refused(front: str, said: str) -> None:
-    with pytest.raises(DataError, match=f"README.md.*({said}).*Remedy"):
+    with pytest.raises(DataError, match=f"README.md.*({said}).*Fix"):
         merge_model_index(f"---\n{front}\n---\ntext", "a", [result()])
 
 
@@ -238,5 +238,5 @@ def test_the_documented_examples_are_taken() -> None:
 def test_a_mistake_in_eval_results_is_named(old: str, new: str, said: str) -> None:
     text = GOOD_RESULTS.replace(old, new)
     assert text != GOOD_RESULTS
-    with pytest.raises(DataError, match=f"(?s)hle.yaml: .*{said}.*Remedy"):
+    with pytest.raises(DataError, match=f"(?s)hle.yaml: .*{said}.*Fix"):
         read_eval_results(text, "hle.yaml")

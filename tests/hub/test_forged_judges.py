@@ -85,7 +85,7 @@ def test_forged_figures_of_a_judge_are_refused(run_and_judge: Path, name: str) -
     before = contents(run_and_judge)
     JUDGE_FIGURES[name](run_and_judge)
     assert contents(run_and_judge) != before, "nothing was forged"
-    with pytest.raises(BaristaError, match="Remedy"):
+    with pytest.raises(BaristaError, match="Fix"):
         submit(run_and_judge, allow_incomplete=True)
 
 
@@ -101,5 +101,5 @@ def test_forged_verdicts_are_refused_scored_again_or_not(run_and_judge: Path, na
             score(run_and_judge)
         with suppress(BaristaError):
             score_judged(read_scored(run_and_judge, options={}), judge_of(run_and_judge))
-    with pytest.raises(BaristaError, match="Remedy"):
+    with pytest.raises(BaristaError, match="Fix"):
         submit(run_and_judge)

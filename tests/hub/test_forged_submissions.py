@@ -347,7 +347,7 @@ def test_a_submitter_stands_in_a_bounded_number_of_tables(
     board = read_board(root)
     assert len(board.entries) == 3 + 2
     assert [refused.reason for refused in board.refused] == [
-        "aaa has results in 3 tables already. Remedy: use `submit`"
+        "aaa has results in 3 tables already. Fix: use `submit`"
     ] * 2
 
 

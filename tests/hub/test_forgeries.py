@@ -103,7 +103,7 @@ def test_edited_results_are_refused(run: Path, field: str, value: object) -> Non
     before = json.loads((run / "results.json").read_text())
     edit(run / "results.json", field, value)
     assert json.loads((run / "results.json").read_text()) != before, "nothing was forged"
-    with pytest.raises(BaristaError, match=r"results\.json: .*Remedy"):
+    with pytest.raises(BaristaError, match=r"results\.json: .*Fix"):
         submit(run, allow_incomplete=True)
 
 
@@ -117,7 +117,7 @@ def test_results_copied_from_a_better_run_are_refused(run: Path, honest_data: Pa
     better = run_of(honest_data, tmp_path / "better", "relations", right_answers(honest_data))
     assert submit(better).rows[0].value == 100
     shutil.copy(better / "results.json", run / "results.json")
-    with pytest.raises(BaristaError, match=r"results\.json: .*Remedy"):
+    with pytest.raises(BaristaError, match=r"results\.json: .*Fix"):
         submit(run)
 
 
@@ -241,7 +241,7 @@ def test_forged_logs_and_settings_are_refused_scored_again_or_not(run: Path, nam
     if rescored:
         with suppress(BaristaError):
             score(run)
-    with pytest.raises(BaristaError, match="Remedy"):
+    with pytest.raises(BaristaError, match="Fix"):
         submit(run)
 
 
@@ -251,7 +251,7 @@ def test_the_order_of_boxes_is_part_of_what_a_run_with_boxes_asked(small_release
     assert submit(run).rows
     settings("identity.model.box_format.order", "yxyx")(run)
     score(run)
-    with pytest.raises(BaristaError, match=r"run\.json: identity\.prompts_hash: is .*Remedy"):
+    with pytest.raises(BaristaError, match=r"run\.json: identity\.prompts_hash: is .*Fix"):
         submit(run)
 
 
@@ -259,7 +259,7 @@ def test_edited_answers_are_refused_without_scoring_them(run: Path, honest_data:
     """Scored again they are a run like any other: that no model wrote them is nowhere to be seen."""
     right = right_answers(honest_data)
     forge_log(lambda records: [other(r, text=right(r.example_id, 0)) for r in records])(run)
-    with pytest.raises(BaristaError, match=r"results\.json: .*Remedy"):
+    with pytest.raises(BaristaError, match=r"results\.json: .*Fix"):
         submit(run)
 
 

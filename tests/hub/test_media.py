@@ -71,7 +71,7 @@ def test_a_set_with_other_pictures_has_the_published_hash(painted_run: Path, hon
 
 
 def test_a_run_on_other_pictures_is_refused_by_the_published_dataset(painted_run: Path, honest_data: Path) -> None:
-    complaint = rf"{PAINTED} of 12 examples were shown other media than in {honest_data}, first '.*Remedy"
+    complaint = rf"{PAINTED} of 12 examples were shown other media than in {honest_data}, first '.*Fix"
     with pytest.raises(DataError, match=complaint):
         submit(painted_run, dataset=honest_data)
 
@@ -94,7 +94,7 @@ def test_frames_of_other_videos_are_refused(small_release: Path, honest_data: Pa
 
 
 def test_stored_pictures_cannot_be_held_to_links(honest_run: Path, linked_run: Path) -> None:
-    with pytest.raises(DataError, match=r"12 of 12 .* than in .*, whose media are frames of videos.*Remedy"):
+    with pytest.raises(DataError, match=r"12 of 12 .* than in .*, whose media are frames of videos.*Fix"):
         submit(honest_run, dataset=linked_run.parent / "barista")
 
 

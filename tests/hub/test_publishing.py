@@ -115,13 +115,13 @@ def test_a_metric_becomes_a_space_under_the_name_by_which_evaluate_finds_it(hub:
     files = published(hub, "space", "garden/tuple_f1")
     folder = {name: data for name, data in contents(METRICS / "tuple_f1").items() if "__pycache__" not in name}
     assert files == folder | {"app.py": (METRICS / "app.py").read_bytes()}
-    with pytest.raises(ConfigError, match=r"evaluate would not find tuple_f1.py in garden/f1.*Remedy"):
+    with pytest.raises(ConfigError, match=r"evaluate would not find tuple_f1.py in garden/f1.*Fix"):
         publication(METRICS / "tuple_f1", "garden/f1")
 
 
 def test_a_token_that_may_not_write_is_refused_in_words(hub: UploadStandIn, built: Path) -> None:
     hub.rights, hub.careless = "read", True
-    with pytest.raises(PushError, match=r"making the repository: the Hub refuses.*Remedy: use a token") as caught:
+    with pytest.raises(PushError, match=r"making the repository: the Hub refuses.*Fix: use a token") as caught:
         publish(hub, built)
     assert TOKEN not in str(caught.value)
 
@@ -170,5 +170,5 @@ SPOILT: dict[str, tuple[Forgery, str]] = {
 def test_a_folder_that_is_not_fit_is_refused(built: Path, tmp_path: Path, spoil: Forgery, said: str) -> None:
     dataset = Path(shutil.copytree(built, tmp_path / "dataset"))
     spoil(dataset)
-    with pytest.raises(DataError, match=rf"{said}.*Remedy"):
+    with pytest.raises(DataError, match=rf"{said}.*Fix"):
         publication(dataset, REPO)

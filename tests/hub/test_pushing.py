@@ -81,7 +81,7 @@ def test_an_open_pull_request_can_be_added_to(hub: UploadStandIn, made: Submissi
 @pytest.mark.full
 def test_main_is_written_to_only_when_told(hub: UploadStandIn, made: Submission) -> None:
     for branch in ("main", "refs/heads/main", ""):
-        with pytest.raises(ConfigError, match=r"Remedy: use a pull request, or --to-main"):
+        with pytest.raises(ConfigError, match=r"Fix: use a pull request, or --to-main"):
             Destination(branch)
     with pytest.raises(ConfigError, match="both a branch and main"):
         Destination("results", to_main=True)
@@ -98,7 +98,7 @@ def test_a_card_that_changed_meanwhile_is_not_overwritten(hub: UploadStandIn, ma
         hub.make(MODEL, "model", {"README.md": b"# New\n"})
 
     hub.before_commit.append(somebody)
-    with pytest.raises(PushError, match=r"garden/fruit-8b: uploading: .*Remedy: try again: somebody changed"):
+    with pytest.raises(PushError, match=r"garden/fruit-8b: uploading: .*Fix: try again: somebody changed"):
         push(hub, made, to_main=True)
     assert hub.files(MODEL) == {"README.md": b"# New\n"}
     push(hub, made, to_main=True)
@@ -118,10 +118,10 @@ def test_results_go_to_their_dataset(hub: UploadStandIn) -> None:
 @pytest.mark.parametrize(
     ("trouble", "said"),
     [
-        ({"rights": "read"}, r"uploading: the Hub refuses.*Remedy: use a token that may write"),
-        ({"rights": "none"}, r"no such repository, or the token may not see it.*Remedy"),
-        ({"fail": 500}, r"uploading: the Hub refuses.*Remedy: try again later"),
-        ({"fail": 412}, r"uploading: the Hub refuses.*Remedy: try again: somebody"),
+        ({"rights": "read"}, r"uploading: the Hub refuses.*Fix: use a token that may write"),
+        ({"rights": "none"}, r"no such repository, or the token may not see it.*Fix"),
+        ({"fail": 500}, r"uploading: the Hub refuses.*Fix: try again later"),
+        ({"fail": 412}, r"uploading: the Hub refuses.*Fix: try again: somebody"),
         ({"fail": 400}, r"uploading: the Hub refuses"),
     ],
 )
@@ -138,9 +138,9 @@ def test_a_hub_out_of_reach_and_a_pull_request_that_is_not_there_are_explained(
     hub: UploadStandIn, made: Submission
 ) -> None:
     pusher = Pusher(TOKEN, Destination(), endpoint="http://127.0.0.1:9")
-    with pytest.raises(PushError, match=r"out of reach.*Remedy: check the network"):
+    with pytest.raises(PushError, match=r"out of reach.*Fix: check the network"):
         pusher.existing_files(MODEL, "barista")
-    with pytest.raises(PushError, match=r"no such revision.*Remedy: give another --branch"):
+    with pytest.raises(PushError, match=r"no such revision.*Fix: give another --branch"):
         push(hub, made, branch="refs/pr/7")
 
 
@@ -154,9 +154,9 @@ def test_a_broken_card_on_the_hub_is_left_as_it_is(hub: UploadStandIn, made: Sub
 def test_the_token_comes_from_the_variable_that_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_TOKEN", TOKEN)
     assert find_token("MY_TOKEN") == TOKEN
-    with pytest.raises(ConfigError, match=r"no access token in the environment variable OTHER.*Remedy"):
+    with pytest.raises(ConfigError, match=r"no access token in the environment variable OTHER.*Fix"):
         find_token("OTHER")
-    with pytest.raises(ConfigError, match=r"token_env: is not a name.*Remedy") as caught:
+    with pytest.raises(ConfigError, match=r"token_env: is not a name.*Fix") as caught:
         find_token(TOKEN)
     assert TOKEN not in str(caught.value)
     monkeypatch.setenv("HF_TOKEN", TOKEN + "x")
@@ -167,7 +167,7 @@ def test_the_token_comes_from_the_variable_that_is_named(monkeypatch: pytest.Mon
     "endpoint", ["http://hub.example", "https://me:hush@hub.example", "https://hub.example?token=hush"]
 )
 def test_an_endpoint_where_the_token_would_be_read_is_refused(endpoint: str) -> None:
-    with pytest.raises(ConfigError, match=r"endpoint.*Remedy") as caught:
+    with pytest.raises(ConfigError, match=r"endpoint.*Fix") as caught:
         Pusher(TOKEN, Destination(), endpoint=endpoint)
     assert "hush" not in str(caught.value)
 

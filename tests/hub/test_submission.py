@@ -112,22 +112,22 @@ def test_published_results_name_the_repository_and_hold_no_addresses_prices_or_p
 
 
 def test_an_option_that_is_a_path_of_this_machine_is_refused() -> None:
-    with pytest.raises(DataError, match=r"options.encoder: '/home/me/mpnet' is a path of this machine.*Remedy"):
+    with pytest.raises(DataError, match=r"options.encoder: '/home/me/mpnet' is a path of this machine.*Fix"):
         made(results("grounding", options={"encoder": "/home/me/mpnet"}))
     files = all_files(made(results("grounding", options={"encoder": "garden/mpnet"})))
     assert b"garden/mpnet" in b"".join(files.results.values())
 
 
 def test_text_that_is_too_long_for_the_hub_is_refused() -> None:
-    with pytest.raises(DataError, match=r"submission: notes: .*at most.*Remedy"):
+    with pytest.raises(DataError, match=r"submission: notes: .*at most.*Fix"):
         made(broken(results(), barista_bench="9" * 2000)).eval_results()
 
 
 FLOOR = results("referring")
 INCOMPLETE = {
-    "7 of 300 samples missing": (row(results(missing=7)), "Remedy.*--allow-incomplete"),
-    "cut to 10 examples": (row(results(limit=10)), "Remedy: run without --limit"),
-    "30 of 300 answers not judged": (row(FLOOR, judged(FLOOR, unjudged=30)), "Remedy: finish `barista-bench judge`"),
+    "7 of 300 samples missing": (row(results(missing=7)), "Fix.*--allow-incomplete"),
+    "cut to 10 examples": (row(results(limit=10)), "Fix: run without --limit"),
+    "30 of 300 answers not judged": (row(FLOOR, judged(FLOOR, unjudged=30)), "Fix: finish `barista-bench judge`"),
 }
 
 
@@ -148,14 +148,14 @@ NO_MODELS |= {"human:anna": "model.name: 'human:anna' is a person"}
 
 @pytest.mark.parametrize(("name", "said"), NO_MODELS.items(), ids=NO_MODELS)
 def test_baselines_ablations_and_people_are_no_models(name: str, said: str) -> None:
-    with pytest.raises(DataError, match=f"{said}.*Remedy"):
+    with pytest.raises(DataError, match=f"{said}.*Fix"):
         made(results(model=name), model_name=name)
 
 
 @pytest.mark.parametrize("judge", ["lexical", "oracle", "tiny"])
 def test_a_judge_that_reads_nothing_is_refused(judge: str) -> None:
     floor = results("referring")
-    with pytest.raises(DataError, match=r"judge.name: .* no number to publish.*Remedy"):
+    with pytest.raises(DataError, match=r"judge.name: .* no number to publish.*Fix"):
         submission(row(floor, judged(floor, judge)))
 
 
@@ -170,12 +170,12 @@ def test_a_judge_that_reads_nothing_is_refused(judge: str) -> None:
 )
 def test_verdicts_on_other_answers_are_refused(changes: dict[str, Any], said: str) -> None:
     floor = results("referring")
-    with pytest.raises(DataError, match=rf"judges: .*{said}.*Remedy.*judge"):
+    with pytest.raises(DataError, match=rf"judges: .*{said}.*Fix.*judge"):
         submission(row(floor, judged(floor, **changes)))
 
 
 def test_results_of_another_model_are_refused_and_a_model_is_known_however_it_was_run() -> None:
-    with pytest.raises(DataError, match=r"model.name: is 'garden/other', not 'garden/fruit-8b'.*Remedy.*--model-name"):
+    with pytest.raises(DataError, match=r"model.name: is 'garden/other', not 'garden/fruit-8b'.*Fix.*--model-name"):
         made(results(model="garden/other"))
     assert made(results(model="/ckpt/7"), model_name="/ckpt/7").rows
     for name in (f"served:{MODEL}", f"sam3:{MODEL}", f"predictions:{MODEL}", MODEL.upper()):
@@ -191,12 +191,12 @@ def test_results_of_another_model_are_refused_and_a_model_is_known_however_it_wa
     ],
 )
 def test_runs_of_different_models_are_refused_together(second: dict[str, Any], said: str) -> None:
-    with pytest.raises(DataError, match=rf"{said}.*Remedy"):
+    with pytest.raises(DataError, match=rf"{said}.*Fix"):
         made(results(), results("grounding", **second))
 
 
 def test_one_leaderboard_has_one_value() -> None:
-    with pytest.raises(DataError, match=r"relations is in relations already.*Remedy"):
+    with pytest.raises(DataError, match=r"relations is in relations already.*Fix"):
         made(results(), results(values=(0.9, 0.9, 0.9)))
 
 
@@ -224,7 +224,7 @@ def broken(results: Results, **changes: Any) -> Results:
     ],
 )
 def test_results_that_contradict_themselves_are_refused(run: Results, said: str) -> None:
-    with pytest.raises(DataError, match=rf"results.json: .*{said}.*Remedy"):
+    with pytest.raises(DataError, match=rf"results.json: .*{said}.*Fix"):
         made(run)
 
 
@@ -240,7 +240,7 @@ def test_results_that_contradict_themselves_are_refused(run: Results, said: str)
     ],
 )
 def test_a_target_that_cannot_be_is_refused(target: dict[str, str], said: str) -> None:
-    with pytest.raises(DataError, match=rf"submission: {said}.*Remedy"):
+    with pytest.raises(DataError, match=rf"submission: {said}.*Fix"):
         made(results(), **target)
 
 

@@ -31,7 +31,7 @@ def test_training_videos_that_are_left_out_are_missed(kept: int, run: Path) -> N
     edit(run / CONFIG_FILE, "training_videos", lambda videos: videos[:kept])
     edit(run / CONFIG_FILE, "trained_on", [])
     for read in (score, submit):
-        with pytest.raises(DataError, match=r"run\.json: training_videos: .*digest of.*Remedy"):
+        with pytest.raises(DataError, match=r"run\.json: training_videos: .*digest of.*Fix"):
             read(run)
 
 
@@ -39,7 +39,7 @@ def test_they_cannot_be_left_out_altogether(run: Path) -> None:
     content = json.loads((run / CONFIG_FILE).read_text())
     del content["training_videos"], content["trained_on"]
     (run / CONFIG_FILE).write_text(json.dumps(content))
-    with pytest.raises(DataError, match=r"run\.json: training_videos: .*Remedy"):
+    with pytest.raises(DataError, match=r"run\.json: training_videos: .*Fix"):
         score(run)
 
 

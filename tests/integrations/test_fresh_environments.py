@@ -91,7 +91,7 @@ for refused in ("[1", "[[], [], [], []]"):
     try:
         client.predict(refused, json.dumps(example["references"]), api_name="/compute")
     except Exception as error:
-        assert "Remedy" in str(error), error
+        assert "Fix" in str(error), error
     else:
         raise AssertionError(refused)
 """

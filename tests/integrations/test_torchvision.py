@@ -159,7 +159,7 @@ def test_smolvlm_s_answers_are_those_of_transformers_own_pipeline_that_is_told_t
 def test_kimi_s_videos_are_refused_by_name(seen) -> None:
     """transformers counts a token for each of the frames that the model's vision tower has averaged."""
     assert "cannot answer about a video of two frames, at which Kimi_K25" in seen["kimi"]
-    assert seen["kimi"].endswith("Remedy: use frames_as=images")
+    assert seen["kimi"].endswith("Fix: use frames_as=images")
 
 
 def test_molmo_2_answers_in_batches_as_alone(outcomes) -> None:

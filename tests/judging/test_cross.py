@@ -169,7 +169,7 @@ def test_a_run_that_is_given_twice_is_refused_by_its_folder(two_namesakes: list[
     link.symlink_to(two_namesakes[0].run.folder)
     for again in (two_namesakes[0].run.folder, link):
         twice = [*two_namesakes, *all_judged(score(again))]
-        with pytest.raises(ConfigError, match=r"ra/temporal_vqa/judges.*Remedy: name each run once"):
+        with pytest.raises(ConfigError, match=r"ra/temporal_vqa/judges.*Fix: name each run once"):
             cross_judge(twice)
         with pytest.raises(ConfigError, match="name each run once"):
             human_agreement(twice, [Rating("any", "accuracy", 5, model="student")])
@@ -357,4 +357,4 @@ def test_the_commands_explain_what_is_wrong(tmp_path: Path) -> None:
         done = runner.invoke(app, arguments)
         assert done.exit_code == 1, arguments
         assert why in done.output, done.output
-        assert "Remedy" in done.output
+        assert "Fix" in done.output

@@ -113,7 +113,7 @@ def test_a_broken_rubric_is_refused_and_names_the_field(change: tuple[str, str],
     with pytest.raises(ConfigError, match=named) as caught:
         load_rubric(VQA, path)
     assert str(path) in str(caught.value)
-    assert "Remedy" in str(caught.value)
+    assert "Fix" in str(caught.value)
 
 
 def test_a_task_without_a_rubric_is_judged_by_nobody(tmp_path: Path) -> None:

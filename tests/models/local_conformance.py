@@ -59,7 +59,7 @@ def examined(model_type: str, folder: Path) -> Row:
     try:
         model = TransformersModel.load(str(checkpoint), batch_size=4)
     except ModelError as error:
-        said, _, remedy = str(error).removeprefix(f"model {checkpoint}: ").partition(". Remedy: ")
+        said, _, remedy = str(error).removeprefix(f"model {checkpoint}: ").partition(". Fix: ")
         return Row(model_type, built=True, reason=said if remedy else f"NO REMEDY: {said}")
     kinds = [requests_with(1, 2, 1, 2), requests_with(1, 3, 2, 0)]
     batches = [_answers(model, requests) for requests in kinds]

@@ -175,7 +175,7 @@ def test_images_that_do_not_fit_the_prompt_are_the_callers_error(ablation: str) 
 
 
 def test_an_unknown_ablation_is_refused() -> None:
-    with pytest.raises(ConfigError, match=r"no ablation .blindfold.\. Remedy: use one of text_only"):
+    with pytest.raises(ConfigError, match=r"no ablation .blindfold.\. Fix: use one of text_only"):
         ablated(Recorder(), "blindfold")
 
 

@@ -212,7 +212,7 @@ def test_out_of_memory_halves_the_batch(
 def test_what_never_fits_or_is_no_embedding_fails_and_is_no_answer(clip, monkeypatch):
     Counting(clip, "embed", monkeypatch, fits=0)
     (answer,) = ask(clip, request("a", [0, 1]))
-    assert answer.error.startswith("a: does not fit into memory. Remedy:")
+    assert answer.error.startswith("a: does not fit into memory. Fix:")
     monkeypatch.setattr(clip._towers, "embed", lambda units: [torch.zeros(1, 32) for _ in units])
     (answer,) = ask(clip, request("a", [0]))
     assert "zero or not finite" in answer.error
@@ -230,7 +230,7 @@ def test_another_runtime_error_is_not_taken_for_memory(clip: DualEncoder, monkey
 def test_requests_that_cannot_be_scored_fail_alone(encoder: DualEncoder) -> None:
     blind = Request("b", Prompt("", (TextPart("Which?"),)), (), choices=CHOICES)
     no_texts, no_images, good = ask(encoder, request("a", [0], {}), blind, request("c", [0, 1, 2, 3]))
-    assert no_texts.error.startswith("a: a dual encoder ranks given texts, but got none. Remedy:")
+    assert no_texts.error.startswith("a: a dual encoder ranks given texts, but got none. Fix:")
     assert no_images.error == "b: a dual encoder compares texts with images, but got no images"
     assert scores(good)
 
@@ -242,7 +242,7 @@ def test_a_prompt_that_misplaces_its_images_is_the_callers_error(clip) -> None:
 
 
 def test_a_batch_size_below_one_is_refused(encoders) -> None:
-    with pytest.raises(ConfigError, match="Remedy"):
+    with pytest.raises(ConfigError, match="Fix"):
         DualEncoder.load(str(encoders["clip"]), batch_size=0)
 
 
@@ -280,7 +280,7 @@ def test_the_identity_names_what_changes_scores(encoders: dict[str, Path]) -> No
 def test_a_model_without_two_towers_is_refused(one_thread: None, tmp_path: Path) -> None:
     from barista_bench.models.tiny import make_tiny_model
 
-    with pytest.raises(ModelError, match=r"has no tower of texts. Remedy: name a dual encoder"):
+    with pytest.raises(ModelError, match=r"has no tower of texts. Fix: name a dual encoder"):
         DualEncoder.load(str(make_tiny_model(tmp_path / "vlm")))
     with pytest.raises(ModelError, match="has no tower of texts"):
         DualEncoder.load(str(make_tiny_sentence_encoder(tmp_path / "sentences")))

@@ -157,7 +157,7 @@ def test_a_bad_line_is_refused_by_its_number(tmp_path: Path, line: Any, problem:
     path = write(tmp_path, GOOD, line)
     with pytest.raises(DataError, match=re.escape(f"{path}: {problem}")) as caught:
         PredictionsModel.load(path, seeds_of=lambda name, run: {run})
-    assert "Remedy: " in str(caught.value)
+    assert "Fix: " in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -203,7 +203,7 @@ def test_any_bytes_are_read_or_refused_with_a_remedy(tmp_path_factory: pytest.Te
         PredictionsModel.load(path, box_format=PIXELS)
     except BaristaError as error:
         refused = str(error)
-    assert refused is None or "Remedy: " in refused
+    assert refused is None or "Fix: " in refused
 
 
 def documented(language: str) -> list[str]:

@@ -150,7 +150,7 @@ def test_a_request_without_a_phrase_fails_alone_and_says_what_to_ask_instead(phr
     model = StandIn({"cup": [(0.75, (1, 1, 3, 3))]})
     (first,), (second,) = model.grounder().generate([request("a", phrase), request("b")], CONFIG)
     assert isinstance(first, Failure)
-    assert first.error.startswith("a: SAM 3 grounds a phrase, but got none. Remedy: ask it barista/grounding")
+    assert first.error.startswith("a: SAM 3 grounds a phrase, but got none. Fix: ask it barista/grounding")
     assert isinstance(second, Completion)
     assert model.batches == [["cup"]]
 

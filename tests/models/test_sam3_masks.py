@@ -179,16 +179,16 @@ def test_without_a_video_model_sequential_requests_are_refused_by_name() -> None
     grounder = StandIn(FOUND).grounder()
     (failed, _), (good, _) = grounder.generate([request("a", mode="sequential"), request("b")], CONFIG)
     assert isinstance(failed, Failure)
-    assert failed.error == "a: this SAM 3 looks at single images. Remedy: ask with mode=frame_wise"
+    assert failed.error == "a: this SAM 3 looks at single images. Fix: ask with mode=frame_wise"
     assert masks_in(good)
 
 
 def test_a_checkpoint_without_a_tracker_fails_the_request() -> None:
     def load() -> Sam3Video:
-        raise ModelError("model x: weights are missing (tracker, ...). Remedy: download it again")
+        raise ModelError("model x: weights are missing (tracker, ...). Fix: download it again")
 
     error = error_in(StandIn(FOUND).grounder(open_video=load), request("a", mode="sequential"))
-    assert error == "a: model x: weights are missing (tracker, ...). Remedy: download it again"
+    assert error == "a: model x: weights are missing (tracker, ...). Fix: download it again"
 
 
 def test_a_clip_that_does_not_fit_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:

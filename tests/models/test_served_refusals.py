@@ -68,7 +68,7 @@ def test_a_403_before_any_answer_is_about_the_key_and_stops_the_run():
 @pytest.mark.parametrize(
     ("status", "body", "said"),
     [
-        (401, {"error": {"message": f"Incorrect API key provided: {KEY}"}}, "refused our key .*Remedy: .*PLANTED"),
+        (401, {"error": {"message": f"Incorrect API key provided: {KEY}"}}, "refused our key .*Fix: .*PLANTED"),
         (404, {"error": {"message": "The model `m` does not exist", "code": "model_not_found"}}, "does not exist"),
         (400, {"error": {"message": "gone", "code": "model_not_found"}}, "no such model"),
         (402, {"error": "pay"}, "quota"),
@@ -86,7 +86,7 @@ def test_what_every_request_would_meet_stops_the_run_and_loses_no_answer(status,
     assert all(isinstance(answered.completions[0], Completion) for answered in got)
     assert re.search(said, str(error))
     assert server.url in str(error)
-    assert "Remedy: " in str(error)
+    assert "Fix: " in str(error)
     assert sum(late(call) is not None for call in server.calls) == 1
 
 

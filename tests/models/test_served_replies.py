@@ -204,7 +204,7 @@ def test_what_an_answer_says_nothing_of_stays_fatal_after_one(status):
     ],
 )
 def test_a_refusal_that_a_setting_can_answer_names_the_setting(said, remedy):
-    assert remedy in str(error_for(400, {"message": said})).partition("Remedy: ")[2]
+    assert remedy in str(error_for(400, {"message": said})).partition("Fix: ")[2]
 
 
 def test_a_field_that_was_just_sent_is_not_advised_and_a_models_name_is_no_field():
@@ -213,13 +213,13 @@ def test_a_field_that_was_just_sent_is_not_advised_and_a_models_name_is_no_field
     assert "token_limit_field" in str(error_for(400, {"message": said}, sent={"max_tokens": 9}))
     seed = Endpoint("lab/seed-video", "http://host/v1", None)
     error = status_error(400, {}, b'{"error": {"message": "lab/seed-video is busy dreaming"}}', seed)
-    assert "Remedy" not in str(error)
+    assert "Fix" not in str(error)
 
 
 @pytest.mark.parametrize("ending", [".", "..", "...", "!", ""])
 def test_what_a_server_says_and_the_remedy_are_two_sentences(ending):
     error = error_for(400, {"message": f"no temperature{ending}"})
-    assert re.search(r"\.\.(?<!\.\.\.) Remedy|\.{4,} Remedy", str(error)) is None
+    assert re.search(r"\.\.(?<!\.\.\.) Fix|\.{4,} Fix", str(error)) is None
 
 
 SHAPES = [

@@ -57,7 +57,7 @@ OUT_OF_RANGE: dict[str, tuple[object, ...]] = {
 @pytest.mark.parametrize("name", OUT_OF_RANGE)
 def test_a_setting_out_of_range_is_refused_with_a_remedy(name):
     for value in OUT_OF_RANGE[name]:
-        with pytest.raises(ConfigError, match="Remedy: "):
+        with pytest.raises(ConfigError, match="Fix: "):
             load(**{name: value})
 
 
@@ -107,14 +107,14 @@ def test_the_default_key_is_for_the_default_host_alone(monkeypatch, url, variabl
 @pytest.mark.parametrize("url", ["http://other.example/v1", "http://10.0.0.1:8000/v1", "http://a.localhost/v1"])
 def test_plain_http_carries_a_key_to_this_machine_alone(monkeypatch, url):
     monkeypatch.setenv("SOME_KEY", KEY)
-    with pytest.raises(ConfigError, match=r"plain http.*Remedy"):
+    with pytest.raises(ConfigError, match=r"plain http.*Fix"):
         load(base_url=url, api_key_env="SOME_KEY")
     for local in ("http://localhost:1/v1", "http://127.0.0.1:1/v1", "http://[::1]:1/v1"):
         assert load(base_url=local, api_key_env="SOME_KEY").settings.api_key() == KEY
 
 
 def test_a_variable_that_is_not_set_is_an_error_that_does_not_repeat_its_name():
-    with pytest.raises(ModelError, match=r"the environment variable that api_key_env names is empty.*Remedy") as caught:
+    with pytest.raises(ModelError, match=r"the environment variable that api_key_env names is empty.*Fix") as caught:
         load(api_key_env="hunter_two")
     assert "hunter" not in str(caught.value)
 
@@ -163,12 +163,12 @@ def test_reasoning_is_sent_in_the_field_that_is_named(settings, sent):
     [
         ({"reasoning": "on"}, "say --reasoning off, low, medium or high, or name another --reasoning-field"),
         ({"reasoning": "low", "reasoning_field": "chat_template_kwargs.thinking"}, "say --reasoning on or off"),
-        ({"reasoning": "low", "extra_body": {"reasoning_effort": "high"}}, "leave out one of them"),
+        ({"reasoning": "low", "extra_body": {"reasoning_effort": "high"}}, "leave out one"),
         ({"reasoning": "max"}, "give another --reasoning"),
     ],
 )
 def test_reasoning_that_a_field_cannot_say_is_refused(settings, remedy):
-    with pytest.raises(ConfigError, match=f"reasoning.*Remedy: {remedy}"):
+    with pytest.raises(ConfigError, match=f"reasoning.*Fix: {remedy}"):
         load(**settings)
 
 

@@ -150,14 +150,14 @@ def test_a_model_cannot_be_held_without_the_library_or_an_end(
     model = held_model(folders["gemma3"])
     assert model.identity.settings["structured_output"] is True
     encoder, inner = model._engine.encoder, model._engine.model
-    with pytest.raises(ModelError, match=r"no token ends its answers.*Remedy"):
+    with pytest.raises(ModelError, match=r"no token ends its answers.*Fix"):
         AnswerHolder("m", encoder.tokenizer, inner.config.get_text_config().vocab_size, (), None)
     tokenizer = deepcopy(encoder.tokenizer)
     tokenizer.add_tokens(["a" * 1025])
-    with pytest.raises(ModelError, match=r"m: .*1 of its tokens are longer than the 1024 bytes.*Remedy: leave"):
+    with pytest.raises(ModelError, match=r"m: .*1 of its tokens are longer than the 1024 bytes.*Fix: leave"):
         AnswerHolder("m", tokenizer, len(tokenizer), (1,), None)
     monkeypatch.setattr("barista_bench.errors.find_spec", lambda name: None if name == "llguidance" else name)
-    with pytest.raises(ModelError, match=r"needs llguidance. Remedy: pip install '?barista_bench\[run\]"):
+    with pytest.raises(ModelError, match=r"needs llguidance. Fix: pip install '?barista_bench\[run\]"):
         held_model(folders["gemma3"])
 
 

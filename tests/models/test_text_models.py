@@ -131,7 +131,7 @@ def test_a_run_with_images_is_refused_before_anything_is_asked_and_blind_it_runs
     built = tmp_path / "data"
     build(small_kitchen, built, configs=["activity"], cache=False, sampling={"limit": 3})
     settings = {"task": ["activity"], "runs": 1, "max_new_tokens": 4}
-    with pytest.raises(ConfigError, match=r"reads text alone, and barista/activity shows images. Remedy: text_only:"):
+    with pytest.raises(ConfigError, match=r"reads text alone, and barista/activity shows images. Fix: text_only:"):
         run(built, tmp_path / "seen", model=str(folder), **settings)
     session = run(built, tmp_path / "blind", model=f"text_only:{folder}", **settings)
     assert (session.asked, session.failed) == (3, 0)

@@ -80,7 +80,7 @@ def test_the_content_of_the_adapter_is_part_of_the_identity(folders, copied):
 def test_pickled_weights_are_refused_unread(folders, copied):
     (copied / "adapter_model.safetensors").unlink()
     (copied / "adapter_model.bin").write_bytes(b"would run code")
-    with pytest.raises(ModelError, match=r"holds no adapter_model.safetensors. Remedy: save it with peft"):
+    with pytest.raises(ModelError, match=r"holds no adapter_model.safetensors. Fix: save it with peft"):
         TransformersModel.load(str(folders["gemma3"]), adapter=str(copied))
 
 
@@ -110,12 +110,12 @@ def aim_at_nothing(folder: Path) -> None:
 @pytest.mark.parametrize("damage", [drop_a_tensor, rename_a_tensor, change_the_rank, cut_the_weights, aim_at_nothing])
 def test_an_adapter_that_does_not_fit_is_refused(folders, copied, damage):
     damage(copied)
-    with pytest.raises(ModelError, match=r"adapter .*Remedy: "):
+    with pytest.raises(ModelError, match=r"adapter .*Fix: "):
         TransformersModel.load(str(folders["gemma3"]), adapter=str(copied))
 
 
 def test_an_adapter_of_another_model_is_refused(folders, adapter):
-    with pytest.raises(ModelError, match=r"adapter .*Remedy: give the model that the adapter was trained on"):
+    with pytest.raises(ModelError, match=r"adapter .*Fix: give the model that the adapter was trained on"):
         TransformersModel.load(str(folders["idefics3"]), adapter=str(adapter))
 
 
@@ -132,5 +132,5 @@ def test_an_adapter_that_cannot_be_found_is_named(folders, monkeypatch):
 
 def test_a_missing_peft_is_named(folders, adapter, monkeypatch):
     monkeypatch.setitem(sys.modules, "peft", None)
-    with pytest.raises(ModelError, match=r"needs peft\. Remedy: pip install '?barista_bench\[peft\]"):
+    with pytest.raises(ModelError, match=r"needs peft\. Fix: pip install '?barista_bench\[peft\]"):
         TransformersModel.load(str(folders["gemma3"]), adapter=str(adapter))

@@ -161,7 +161,7 @@ def test_thinking_closes_when_its_budget_is_spent(thinker, monkeypatch):
 
 
 def test_a_model_that_knows_no_thinking_refuses_a_budget_and_tags_that_are_given_are_believed(folders, model):
-    with pytest.raises(ModelError, match=r"thinking_budget is set, but neither .*Remedy: "):
+    with pytest.raises(ModelError, match=r"thinking_budget is set, but neither .*Fix: "):
         model.generate([request_of(0, 1, "cup")], replace(GREEDY, thinking_budget=5))
     model = TransformersModel.load(str(folders["gemma3"]), think_tags=("[T]", "[/T]"))
     assert model.identity.settings["think_tags"] == "[T] [/T]"

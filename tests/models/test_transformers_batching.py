@@ -38,7 +38,7 @@ class FakeMemory:
 
 @pytest.mark.parametrize("size", [0, -1, 1.5, True, "many", None])
 def test_batch_sizes_that_are_none_are_refused(size):
-    with pytest.raises(ConfigError, match=r"batch_size is .* Remedy: give --batch-size auto"):
+    with pytest.raises(ConfigError, match=r"batch_size is .* Fix: give --batch-size auto"):
         BatchBudget(size)
 
 

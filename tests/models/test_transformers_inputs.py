@@ -153,7 +153,7 @@ def test_images_that_follow_each_other_become_one_video_of_all_their_frames(load
 
 
 def test_a_processor_without_video_refuses_frames_as_video(folders):
-    with pytest.raises(ModelError, match=r"takes no video. Remedy: use frames_as='images'"):
+    with pytest.raises(ModelError, match=r"takes no video. Fix: use frames_as='images'"):
         TransformersModel.load(str(folders["gemma3"]), frames_as="video")
 
 

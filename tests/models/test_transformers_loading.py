@@ -135,13 +135,13 @@ def become_an_adapter(folder: Path) -> None:
     ("damage", "said"),
     [
         (pickle_the_weights, r"no file named model.safetensors.*give its safetensors; .bin weights are pickles"),
-        (lose_a_shard, r"model-00002-of-00002.safetensors. Remedy: a part of its weights is missing"),
-        (cut_the_weights, r"Remedy: a part of its weights is missing or damaged: download it again"),
-        (bring_code, r"contains custom code.*Remedy: read the code that it brings, then set trust_remote_code"),
-        (become_an_adapter, r"is an adapter, no model. Remedy: give the model that it was trained on, and this one as"),
-        *((without(f"{name}.json"), r"copy.*\. Remedy: ") for name in ("config", "tokenizer")),
-        *((without(name), r"copy.*\. Remedy: ") for name in ("model.safetensors", "chat_template.jinja")),
-        *((damage, r"copy.*\. Remedy: ") for damage in (lose_a_tensor, break_the_config)),
+        (lose_a_shard, r"model-00002-of-00002.safetensors. Fix: a part of its weights is missing"),
+        (cut_the_weights, r"Fix: a part of its weights is missing or damaged: download it again"),
+        (bring_code, r"contains custom code.*Fix: read the code that it brings, then set trust_remote_code"),
+        (become_an_adapter, r"is an adapter, no model. Fix: give the model that it was trained on, and this one as"),
+        *((without(f"{name}.json"), r"copy.*\. Fix: ") for name in ("config", "tokenizer")),
+        *((without(name), r"copy.*\. Fix: ") for name in ("model.safetensors", "chat_template.jinja")),
+        *((damage, r"copy.*\. Fix: ") for damage in (lose_a_tensor, break_the_config)),
     ],
 )
 def test_the_cause_of_a_damage_is_named(copy, damage, said):
@@ -159,19 +159,19 @@ def test_weights_in_shards_are_those_of_one_file(copy, loaded):
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"attn_implementation": "flash_attention_2"}, r"FlashAttention2.*Remedy: install flash-attn, or leave"),
-        ({"attn_implementation": "quick"}, r'"quick"` is not supported.*Remedy: leave attn_implementation out'),
+        ({"attn_implementation": "flash_attention_2"}, r"FlashAttention2.*Fix: install flash-attn, or leave"),
+        ({"attn_implementation": "quick"}, r'"quick"` is not supported.*Fix: leave attn_implementation out'),
         (
             {"device": "cuda"},
-            r"device 'cuda': this machine, as torch sees it, has 0 CUDA GPUs. Remedy: give --device auto",
+            r"device 'cuda': this machine, as torch sees it, has 0 CUDA GPUs. Fix: give --device auto",
         ),
         (
             {"device": "cuda:1"},
-            r"device 'cuda:1': this machine, as torch sees it, has 0 CUDA GPUs. Remedy: give --device auto",
+            r"device 'cuda:1': this machine, as torch sees it, has 0 CUDA GPUs. Fix: give --device auto",
         ),
-        ({"device": "gpu"}, r"device 'gpu': .*Remedy: give --device auto, cpu, cuda or cuda:0"),
-        ({"quantization": "8bit"}, r"8bit quantisation needs a CUDA GPU. Remedy: "),
-        ({"max_pixels": 10_000}, r"has no max_pixels. Remedy: leave it out"),
+        ({"device": "gpu"}, r"device 'gpu': .*Fix: give --device auto, cpu, cuda or cuda:0"),
+        ({"quantization": "8bit"}, r"8bit quantisation needs a CUDA GPU. Fix: "),
+        ({"max_pixels": 10_000}, r"has no max_pixels. Fix: leave it out"),
         ({"revision": "main"}, "a folder has no revisions"),
     ],
 )
@@ -183,7 +183,7 @@ def test_what_this_machine_or_checkpoint_lacks_is_named(folders, monkeypatch, se
 
 
 def test_a_missing_folder_is_named(tmp_path):
-    with pytest.raises(ModelError, match=r"nowhere: there is no such folder. Remedy: check the path"):
+    with pytest.raises(ModelError, match=r"nowhere: there is no such folder. Fix: check the path"):
         TransformersModel.load(str(tmp_path / "nowhere"))
 
 
@@ -208,7 +208,7 @@ def test_settings_out_of_range_are_refused_before_weights_are_read(monkeypatch, 
     from barista_bench.models.local import model as transformers_model
 
     monkeypatch.setattr(transformers_model, "load_checkpoint", lambda *_: pytest.fail("read the weights"))
-    with pytest.raises(ConfigError, match=rf"{named}.*Remedy: "):
+    with pytest.raises(ConfigError, match=rf"{named}.*Fix: "):
         TransformersModel.load(str(folders["gemma3"]), **settings)
 
 
@@ -236,14 +236,14 @@ def test_pixel_limits_that_a_processor_took_are_accepted():
 
 
 def test_pixel_limits_that_a_processor_did_not_take_are_refused():
-    with pytest.raises(ModelError, match=r"did not take max_pixels=1000. Remedy: leave it out"):
+    with pytest.raises(ModelError, match=r"did not take max_pixels=1000. Fix: leave it out"):
         check_limits("qwen", qwen_images(), {"max_pixels": 1000})
 
 
 def test_quantisation_without_bitsandbytes_is_refused(folders, monkeypatch):
     find_spec = importlib.util.find_spec
     monkeypatch.setattr(errors, "find_spec", lambda name: None if name == "bitsandbytes" else find_spec(name))
-    with pytest.raises(ModelError, match=r"4bit quantisation needs bitsandbytes\. Remedy: .*\[quantization\]"):
+    with pytest.raises(ModelError, match=r"4bit quantisation needs bitsandbytes\. Fix: .*\[quantization\]"):
         TransformersModel.load(str(folders["gemma3"]), quantization="4bit")
 
 

@@ -223,5 +223,5 @@ OUT_OF_RANGE: dict[str, tuple[object, ...]] = {
 def test_settings_out_of_range_are_refused_before_anything_is_generated(model, monkeypatch, settings, named):
     watch(monkeypatch, model, lambda _: pytest.fail("generated"))
     for ask in (model.generate, lambda *given: list(model.stream(*given))):
-        with pytest.raises(ConfigError, match=rf"{named} is .*Remedy: "):
+        with pytest.raises(ConfigError, match=rf"{named} is .*Fix: "):
             ask([request_of(0, 1, "cup")], replace(GREEDY, **settings))

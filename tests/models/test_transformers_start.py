@@ -22,7 +22,7 @@ def prompt_of(model: TransformersModel) -> str:
 
 def test_a_family_that_answers_no_question_is_refused_when_it_is_loaded(zoo):
     """BLIP's `generate` takes no setting that it sets itself; every example would have failed."""
-    with pytest.raises(ModelError, match=r"blip: cannot answer about an image: TypeError: .*pad_token_id.*Remedy: "):
+    with pytest.raises(ModelError, match=r"blip: cannot answer about an image: TypeError: .*pad_token_id.*Fix: "):
         TransformersModel.load(zoo("blip"))
 
 
@@ -43,7 +43,7 @@ def test_a_prompt_that_is_the_same_without_its_image_is_refused(model, monkeypat
         return encode(Request(request.request_id, Prompt("", texts_alone), ()))
 
     monkeypatch.setattr(encoder, "encode", without_images)
-    with pytest.raises(ModelError, match=r"its chat template places no images\. Remedy: "):
+    with pytest.raises(ModelError, match=r"its chat template places no images\. Fix: "):
         model._engine.check_start()
 
 
@@ -62,7 +62,7 @@ def test_a_template_of_one_s_own_replaces_the_checkpoint_s(copy, loaded, tmp_pat
     model = TransformersModel.load(str(copy), chat_template=mine)
     assert model.identity.settings["chat_template"] != loaded["gemma3"].identity.settings["chat_template"]
     assert prompt_of(model).endswith("barista\n")
-    with pytest.raises(DataError, match=r"nowhere.jinja: .*Remedy: name a file"):
+    with pytest.raises(DataError, match=r"nowhere.jinja: .*Fix: name a file"):
         TransformersModel.load(str(copy), chat_template=tmp_path / "nowhere.jinja")
 
 
@@ -80,7 +80,7 @@ def test_thinking_is_switched_off_by_a_variable_of_the_template_or_by_the_one_se
     assert {"template_kwargs", "reasoning"}.isdisjoint(plain.identity.settings)
     assert off.identity.settings["template_kwargs"] == '{"enable_thinking": false}'
     assert same.identity.settings["reasoning"] == "off"
-    with pytest.raises(ModelError, match=r"no switch for reasoning high. Remedy: say --reasoning off, on"):
+    with pytest.raises(ModelError, match=r"no switch for reasoning high. Fix: say --reasoning off, on"):
         TransformersModel.load(str(copy), reasoning="high")
     with pytest.raises(ModelError, match=r"sets \['enable_thinking'\], as reasoning does"):
         TransformersModel.load(str(copy), reasoning="off", template_kwargs={"enable_thinking": False})
@@ -114,10 +114,10 @@ def test_reasoning_is_the_switch_that_a_template_reads(template, wanted, switche
     ("settings", "said"),
     [
         *(
-            ({"template_kwargs": {name: False}}, f"its chat template reads no '{name}'. Remedy: leave it out")
+            ({"template_kwargs": {name: False}}, f"its chat template reads no '{name}'. Fix: leave it out")
             for name in ("enable_thinking", "tokenize", "messages")
         ),
-        ({"reasoning": "off"}, "no switch for reasoning off. Remedy: leave reasoning out"),
+        ({"reasoning": "off"}, "no switch for reasoning off. Fix: leave reasoning out"),
         ({"template_kwargs": {"enable_thinking": {1, 2}}}, "template_kwargs"),  # which are JSON
     ],
 )
@@ -134,7 +134,7 @@ def test_a_prompt_longer_than_the_context_costs_its_example(copy):
     [[failure], [answer]] = TransformersModel.load(str(copy)).generate([long, short], GREEDY)
     assert isinstance(answer, Completion)
     assert "request example-0: its prompt of" in failure.error
-    assert "leaves no room in a context of 48. Remedy: fewer or smaller images" in failure.error
+    assert "leaves no room in a context of 48. Fix: fewer or smaller images" in failure.error
 
 
 @pytest.mark.parametrize("error", [TypeError("no grid"), KeyError("grid"), IndexError("2"), AttributeError("x")])

@@ -84,10 +84,10 @@ def test_video_fps_is_said_instead_of_the_frames_own_times(taker):
 
 
 def test_frames_of_unknown_times_and_a_task_that_miscounts_its_images_are_told_what_to_do(taker):
-    with pytest.raises(ValueError, match=r"not known when its frames were filmed.*Remedy: .*video_fps"):
+    with pytest.raises(ValueError, match=r"not known when its frames were filmed.*Fix: .*video_fps"):
         encoder_of(taker).encode(clip(None))
     request = replace(clip(EVEN), times=EVEN.of_images([0, 1]))
-    with pytest.raises(ValueError, match=r"4 images, and the times of 2 frames.*Remedy: .*image_frames"):
+    with pytest.raises(ValueError, match=r"4 images, and the times of 2 frames.*Fix: .*image_frames"):
         encoder_of(taker).encode(request)
 
 
@@ -117,7 +117,7 @@ def test_a_processor_whose_rate_is_no_metadata_is_given_the_example_s_own(taker)
     encoder.encode(clip(EVEN))
     assert taker.given[-1][1]["fps"] == 1.25
     parts = (ImagePart(0), ImagePart(1), TextPart("and"), ImagePart(2), ImagePart(3))
-    with pytest.raises(ValueError, match=r"0\.119, 1\.67 frames a second.*one rate for all videos.*Remedy"):
+    with pytest.raises(ValueError, match=r"0\.119, 1\.67 frames a second.*one rate for all videos.*Fix"):
         encoder.encode(clip(UNEVEN, *parts))
 
 

@@ -107,7 +107,7 @@ def test_a_prompt_that_kills_the_engine_costs_itself_alone(make, tmp_path):
 def test_an_engine_that_dies_again_and_again_ends_the_run(make, tmp_path):
     engine = make()
     engine.start()
-    with pytest.raises(ModelError, match=r"(?s)out of luck.*Remedy"):
+    with pytest.raises(ModelError, match=r"(?s)out of luck.*Fix"):
         ask(engine, ["crash"] * 10)
     assert len(lives(tmp_path)) == MAX_DEATHS + 1
 
@@ -136,7 +136,7 @@ def test_a_refused_prompt_costs_itself_alone(make):
 def test_what_fails_at_the_start_says_why(make):
     with pytest.raises(ModelError, match=r"status 1: ValueError: no such kind \(before it: RuntimeError: the f"):
         make(STANDIN_FAILS="no such kind").start()
-    with pytest.raises(ModelError, match=r"engine_python .*nowhere: No such file.*Remedy"):
+    with pytest.raises(ModelError, match=r"engine_python .*nowhere: No such file.*Fix"):
         make(command=("/nowhere",)).start()
     with pytest.raises(ModelError, match=r"no sign of life for 0.3 s"):
         make(command=("sleep", "60"), timeout=0.3).start()

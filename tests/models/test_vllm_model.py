@@ -93,7 +93,7 @@ def test_a_prompt_becomes_the_tokens_that_the_local_model_reads(load, loaded):
 
 
 def test_a_file_in_gguf_is_refused(tmp_path):
-    with pytest.raises(ModelError, match=r"some\.gguf: vLLM reads no GGUF. Remedy: leave engine out"):
+    with pytest.raises(ModelError, match=r"some\.gguf: vLLM reads no GGUF. Fix: leave engine out"):
         VllmModel.load(str(tmp_path / "some.gguf"))
 
 
@@ -254,14 +254,14 @@ def test_gpus_that_are_not_there_are_an_error(load, monkeypatch):
 )
 def test_settings_and_models_that_vllm_would_not_heed_are_refused(settings, named):
     config = checked(RunConfig, {"data": "d", "out": "o", "model": "m", "engine": "vllm", **settings})
-    with pytest.raises(ConfigError, match=f"{named}.*Remedy"):
+    with pytest.raises(ConfigError, match=f"{named}.*Fix"):
         load_model(config, [])
 
 
 def test_reasoning_is_refused_by_a_template_without_its_switch_and_by_what_has_none(load):
-    with pytest.raises(ModelError, match=r"no switch for reasoning off. Remedy: leave reasoning out"):
+    with pytest.raises(ModelError, match=r"no switch for reasoning off. Fix: leave reasoning out"):
         load(reasoning="off")
-    with pytest.raises(ConfigError, match=r"chance: has no switch for reasoning. Remedy: leave reasoning out"):
+    with pytest.raises(ConfigError, match=r"chance: has no switch for reasoning. Fix: leave reasoning out"):
         load_model(checked(RunConfig, {"data": "d", "out": "o", "model": "chance", "reasoning": "off"}), [])
 
 

@@ -44,7 +44,7 @@ def test_a_video_made_from_other_annotations_is_not_taken_for_this_one(tmp_path:
     other = write(tmp_path / "other", video("v1", summary="Another."), video("v2"))
     report = import_graphs("pvsg", other, tmp_path / "graphs")
     assert report.videos == 1
-    assert "was imported from other annotations, or by another domain file. Remedy: " in report.lost["v1"]
+    assert "was imported from other annotations, or by another domain file. Fix: " in report.lost["v1"]
 
 
 def test_a_video_imported_by_another_domain_file_is_not_taken_for_this_one(tmp_path: Path) -> None:
@@ -54,7 +54,7 @@ def test_a_video_imported_by_another_domain_file_is_not_taken_for_this_one(tmp_p
     import_graphs("pvsg", source, tmp_path / "graphs", videos=["v1"])
     report = import_graphs("pvsg", source, tmp_path / "graphs", domain=domain)
     assert (report.videos, report.resumed) == (1, 0)
-    assert "by another domain file. Remedy: " in report.lost["v1"]
+    assert "by another domain file. Fix: " in report.lost["v1"]
 
 
 def test_what_is_no_place_or_no_video_is_refused(tmp_path: Path) -> None:

@@ -147,7 +147,7 @@ def test_a_bad_video_costs_that_video(tmp_path: Path, change: Change, complaint:
     assert report.videos == 1
     (reason,) = report.lost.values()
     assert complaint in reason
-    assert "Remedy: " in reason
+    assert "Fix: " in reason
     assert sorted(path.name for path in tmp_path.iterdir()) == ["graphs", "source"]
 
 
@@ -209,5 +209,5 @@ NAMELESS = '{"objects": {"thing": [], "stuff": []}, "split": {}, "data": [1]}'
 def test_a_file_that_is_none_is_refused(tmp_path: Path, content: str) -> None:
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "pvsg.json").write_text(content)
-    with pytest.raises(DataError, match=r"pvsg.json: .*Remedy"):
+    with pytest.raises(DataError, match=r"pvsg.json: .*Fix"):
         import_graphs("pvsg", tmp_path, tmp_path.parent / "graphs")

@@ -309,7 +309,7 @@ def test_a_map_that_cannot_be_read_is_told_why(content: dict[str, Any], message:
         (with_table("objects", file="nowhere.csv"), "nowhere.csv"),
         (
             with_table("objects", category="class"),
-            "no column 'class'. Remedy: name for `category` in the map one of clip, frame",
+            "no column 'class'. Fix: name for `category` in the map one of clip, frame",
         ),
         (with_table("activities", list="acts"), "no list at 'acts'"),
         (with_table("objects", file="../boxes.csv"), "is refused because of '..'"),

@@ -86,11 +86,11 @@ def test_tables_get_the_samples_that_count_and_the_judges_own_scores(runs: list[
 
 def test_a_benchmark_that_cannot_make_its_tables_costs_no_report(runs: list[ScoredRun]) -> None:
     def fails(models: object) -> list[Table]:
-        raise DataError("no run of the second task. Remedy: run it")
+        raise DataError("no run of the second task. Fix: run it")
 
     part = paper_part(benchmark("garden", fails), "Garden", [("one", runs[0])], {})
     assert part.tables == ()
-    assert part.left_out == "The tables of Garden: no run of the second task. Remedy: run it"
+    assert part.left_out == "The tables of Garden: no run of the second task. Fix: run it"
 
 
 @pytest.fixture

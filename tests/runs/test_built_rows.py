@@ -62,7 +62,7 @@ def test_a_broken_file_is_named(copied: Path) -> None:
 def test_an_unknown_config_and_an_unknown_split_are_refused(copied: Path) -> None:
     with pytest.raises(DataError, match="no config 'referring'"):
         opened(copied, "referring")
-    with pytest.raises(ConfigError, match=r"no split 'validation'. Remedy: use --split all, or one of "):
+    with pytest.raises(ConfigError, match=r"no split 'validation'. Fix: use --split all, or one of "):
         opened(copied, split="validation")
 
 
@@ -76,7 +76,7 @@ def test_rows_of_another_task_are_refused(copied: Path) -> None:
 def test_a_folder_without_a_column_is_refused(copied: Path, column: str) -> None:
     for file in copied.glob("relations/*.parquet"):
         pq.write_table(pq.read_table(file, partitioning=None).drop_columns([column]), file)
-    with pytest.raises(DataError, match=r"Remedy: (build|name a dataset that `build` wrote)"):
+    with pytest.raises(DataError, match=r"Fix: (build|name a dataset that `build` wrote)"):
         opened(copied)[0]
 
 
@@ -140,7 +140,7 @@ def test_columns_that_no_example_has_are_not_looked_at(copied: Path) -> None:
 )
 def test_a_column_of_another_kind_is_refused_in_words(copied: Path, column: str, value: object) -> None:
     with_column(copied, column, value)
-    with pytest.raises(DataError, match="Remedy: build"):
+    with pytest.raises(DataError, match="Fix: build"):
         opened(copied)
 
 
@@ -166,5 +166,5 @@ def test_frames_that_name_no_frames_cost_their_example(
     copied = Path(shutil.copytree(linked_dataset, tmp_path / "copied"))
     with_column(copied, "frames", frames)
     examples = opened(copied, root=small_release)
-    with pytest.raises(DataError, match="Remedy: build the dataset again"):
+    with pytest.raises(DataError, match="Fix: build the dataset again"):
         examples[0]

@@ -85,7 +85,7 @@ def test_the_record_is_stored_with_the_figures_and_a_file_that_contradicts_it_is
         {name: value for name, value in stored.items() if name != "comparability"},
     ):
         (tmp_path / "results.json").write_text(json.dumps(spoilt))
-        with pytest.raises(DataError, match=r"comparability: does not match the scores.*Remedy"):
+        with pytest.raises(DataError, match=r"comparability: does not match the scores.*Fix"):
             read_results(tmp_path / "results.json")
 
 

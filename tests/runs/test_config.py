@@ -47,7 +47,7 @@ def test_flags_mean_the_same_as_keywords(monkeypatch: pytest.MonkeyPatch) -> Non
 
     def caught(config: RunConfig) -> object:
         seen.append(config)
-        raise ConfigError("far enough. Remedy: none")
+        raise ConfigError("far enough. Fix: none")
 
     monkeypatch.setattr("barista_bench.runs.ask.runner.run_config", caught)
     flags = [part for name, value in OTHERS.items() if name != "trust_remote_code" for part in (_flag(name), value)]
@@ -108,7 +108,7 @@ UNUSABLE: dict[str, tuple[object, ...]] = {
     ],
 )
 def test_a_value_that_cannot_be_used_is_named_with_a_remedy(setting: dict[str, object], what: str) -> None:
-    with pytest.raises(ConfigError, match=f"{what}(.|\n)*Remedy"):
+    with pytest.raises(ConfigError, match=f"{what}(.|\n)*Fix"):
         checked(RunConfig, NEEDED | setting)
 
 
@@ -139,7 +139,7 @@ def test_a_setting_that_stands_in_a_run_file_twice_is_refused(tmp_path: Path) ->
     file = tmp_path / "run.yaml"
     for content in ("runs: 1\nlimit: 2\n'runs': 3\n", "extra_body: {seed: 1, seed: 2}\n"):
         file.write_text(content)
-        with pytest.raises(ConfigError, match=r"run\.yaml.*'(runs|seed)' appears here twice(.|\n)*Remedy"):
+        with pytest.raises(ConfigError, match=r"run\.yaml.*'(runs|seed)' appears here twice(.|\n)*Fix"):
             resolve(RunConfig, NEEDED, file=file, environment={})
 
 
@@ -157,7 +157,7 @@ SECRET = "sk-not-to-be-seen"
     ],
 )
 def test_no_error_shows_what_may_be_a_secret(setting: dict[str, object]) -> None:
-    with pytest.raises(ConfigError, match="Remedy") as error:
+    with pytest.raises(ConfigError, match="Fix") as error:
         checked(RunConfig, NEEDED | setting)
     whole = "".join(traceback.format_exception(error.value))
     assert "pydantic" in whole, "the cause is told too"
@@ -174,14 +174,14 @@ HUGE: tuple[dict[str, object], ...] = (
 
 @pytest.mark.parametrize("setting", HUGE)
 def test_huge_values_are_refused_in_few_words(setting: dict[str, object]) -> None:
-    with pytest.raises(ConfigError, match="Remedy") as error:
+    with pytest.raises(ConfigError, match="Fix") as error:
         checked(RunConfig, NEEDED | setting)
     assert len(str(error.value)) < 1000
 
 
 @pytest.mark.parametrize("value", ["[" * 100_000, '{"a":' * 100_000, '{"a": ' + "9" * 5000 + "}", "{"])
 def test_an_extra_body_in_the_environment_that_is_no_json_is_a_setting_that_cannot_be_used(value: str) -> None:
-    with pytest.raises(ConfigError, match=r"extra_body: .*Remedy"):
+    with pytest.raises(ConfigError, match=r"extra_body: .*Fix"):
         resolve(RunConfig, NEEDED, environment={f"{ENVIRONMENT_PREFIX}EXTRA_BODY": value})
 
 

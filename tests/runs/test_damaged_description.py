@@ -94,12 +94,12 @@ def test_answers_of_another_run_are_not_taken_for_this_one(
     for content in (None, b"", b"{}"):
         if content is not None:
             (folder / CONFIG_FILE).write_bytes(content)
-        with pytest.raises(ConfigError, match="Remedy: use another --out"):
+        with pytest.raises(ConfigError, match="Fix: use another --out"):
             run(dataset, folder, **{**SETTINGS, **change})
 
 
 def test_what_the_answers_do_not_show_is_believed(folder: Path) -> None:
     """The protocol is in no key."""
     other = read_run(folder).model_copy(update={"protocol": "paper"})
-    with pytest.raises(ConfigError, match=r"protocol 'release', not 'paper'.*Remedy: use another --out"):
+    with pytest.raises(ConfigError, match=r"protocol 'release', not 'paper'.*Fix: use another --out"):
         claim(folder, other, lambda: True)

@@ -85,19 +85,19 @@ def test_other_examples_in_the_old_place_are_passed_over_for_the_right_ones(data
     path.write_text(json.dumps(changed))
     assert read(tmp_path / "runs/one") == len(lines)
     right.unlink()
-    with pytest.raises(DataError, match=r"was run on examples .*relations\.jsonl holds .*Remedy: .*--data"):
+    with pytest.raises(DataError, match=r"was run on examples .*relations\.jsonl holds .*Fix: .*--data"):
         score(tmp_path / "runs/one")
 
 
 def test_data_that_are_nowhere_are_asked_for_by_flag(project: Path) -> None:
     shutil.move(project / "data", project / "gone")
-    with pytest.raises(DataError, match=r"neither at \.\./\.\./data/coffee nor beside.*Remedy: .*--data"):
+    with pytest.raises(DataError, match=r"neither at \.\./\.\./data/coffee nor beside.*Fix: .*--data"):
         score(project / "runs/one")
     assert len(score(project / "runs/one", data=project / "gone/coffee").samples) == 3
 
 
 def test_data_that_are_named_are_taken_at_that_word(project: Path) -> None:
-    with pytest.raises(DataError, match="Remedy: run `barista-bench build`"):
+    with pytest.raises(DataError, match="Fix: run `barista-bench build`"):
         score(project / "runs/one", data=project / "nothing")
 
 

@@ -161,7 +161,7 @@ def test_a_log_of_another_version_is_refused_by_whatever_reads_or_writes_it(
     path.write_bytes(body + b',"checksum":"%08x"}\n' % zlib.crc32(body))
     before = path.read_bytes()
     for use in (finished_samples, compact, lambda folder: list(read_folder(folder)), lambda _: write(path)):
-        with pytest.raises(DataError, match=r"samples\.jsonl: is a log of version 3, .* Remedy: .*--out") as refused:
+        with pytest.raises(DataError, match=r"samples\.jsonl: is a log of version 3, .* Fix: .*--out") as refused:
             use(tmp_path)
     assert refused.traceback  # which holds what was opened, so that nothing but its end gave the lock back
     monkeypatch.setattr(log_module.time, "sleep", None)  # nothing to wait for

@@ -130,5 +130,5 @@ def test_what_one_machine_could_read_stands_for_what_others_could_not(tmp_path: 
     second = asked(tmp_path / "second", a=("seen", True), b=("unread", False), c=("new", False))
     merge_inputs([first, second], tmp_path)
     assert read_inputs(tmp_path) == {"a": "seen", "b": "seen", "c": "new"}
-    with pytest.raises(ConfigError, match=r"third: b has other images than in .*first or one after it. Remedy"):
+    with pytest.raises(ConfigError, match=r"third: b has other images than in .*first or one after it. Fix"):
         merge_inputs([first, second, asked(tmp_path / "third", b=("other", True))], tmp_path)

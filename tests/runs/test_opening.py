@@ -87,7 +87,7 @@ def prompts(tmp_path: Path):
 
 def test_a_place_that_nothing_fills_is_refused(dataset: Path, prompts) -> None:
     user = get_task("barista", "relations").prompts.user
-    with pytest.raises(ConfigError, match=r"place \{colour\}, which no value fills. Remedy: use only \{"):
+    with pytest.raises(ConfigError, match=r"place \{colour\}, which no value fills. Fix: use only \{"):
         names(dataset, prompts=prompts(user + " In {colour}."))
     assert names(dataset, prompts=prompts(user + ' Like {"a": {}}.')) == ["barista/relations"]
 
@@ -144,7 +144,7 @@ def test_a_run_in_the_words_of_a_prompt_file_says_so_everywhere(dataset: Path, t
 
 def test_too_few_examples_to_compare_are_told_and_cost_no_traceback(vista: Path, tmp_path: Path) -> None:
     run(vista, tmp_path / "run", task="all", model="chance", runs=1, limit=1)
-    with pytest.raises(DataError, match=r"macro_f1 is not defined for these 1 samples.*Remedy: run more"):
+    with pytest.raises(DataError, match=r"macro_f1 is not defined for these 1 samples.*Fix: run more"):
         score(tmp_path / "run")
 
 
@@ -156,13 +156,13 @@ def test_a_schema_that_answers_cannot_be_held_to_is_refused_by_name_before_a_mod
     monkeypatch.setattr(Relations, "answer_schema", lambda self, example: schema)
     monkeypatch.setattr("barista_bench.runs.ask.runner.load_model", lambda *_: pytest.fail("a model was loaded"))
     held = {"task": "relations", "structured_output": True}
-    with pytest.raises(ConfigError, match=r"barista/relations: .* properties/boxes: .*uniqueItems.*Remedy"):
+    with pytest.raises(ConfigError, match=r"barista/relations: .* properties/boxes: .*uniqueItems.*Fix"):
         run(dataset, tmp_path, model="tiny", **held)
     with pytest.raises(ConfigError, match="barista/relations"):
         run(dataset, tmp_path, model="text_only:org/model", **held)
     assert names(dataset, **held) == ["barista/relations"]  # of the oracle, which is held to nothing
     monkeypatch.setattr("barista_bench.errors.find_spec", lambda name: None)
-    with pytest.raises(ModelError, match=r"needs llguidance. Remedy: pip install '?barista_bench\[run\]"):
+    with pytest.raises(ModelError, match=r"needs llguidance. Fix: pip install '?barista_bench\[run\]"):
         run(dataset, tmp_path, model="tiny", **held)
 
 
@@ -200,7 +200,5 @@ def test_a_video_under_another_id_is_no_other_video_unless_it_is_missing_which_i
 def test_a_folder_of_datasets_is_told_how_to_name_one_or_take_all(vista: Path, dataset: Path, tmp_path: Path) -> None:
     for name, folder in (("barista", dataset), ("vista", vista)):
         (tmp_path / name).symlink_to(folder)
-    with pytest.raises(
-        ConfigError, match=r"2 datasets are here \(barista, vista\). Remedy: name one, .*--benchmark all"
-    ):
+    with pytest.raises(ConfigError, match=r"2 datasets are here \(barista, vista\). Fix: name one, .*--benchmark all"):
         names(tmp_path)

@@ -56,12 +56,12 @@ def _plan(release: Path, folder: Path, *questions: dict[str, object], **sampling
 def test_a_question_that_no_set_can_hold_is_named_before_anything_is_built(
     release: Path, tmp_path: Path, changes: dict[str, object], message: str
 ) -> None:
-    with pytest.raises(DataError, match=f"words/choose: 'words:0' {message}.*Remedy"):
+    with pytest.raises(DataError, match=f"words/choose: 'words:0' {message}.*Fix"):
         _plan(release, tmp_path / "words", {**QUESTION, **changes})
 
 
 def test_questions_that_share_an_id_are_refused_when_the_set_is_built(release: Path, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"example 'words:0' is there twice.*Remedy"):
+    with pytest.raises(DataError, match=r"example 'words:0' is there twice.*Fix"):
         _plan(release, tmp_path / "words", QUESTION, {**QUESTION, "answer": "tap"})
 
 
@@ -72,12 +72,12 @@ def test_a_video_that_leads_elsewhere_costs_its_question_alone(release: Path, tm
 
 @pytest.mark.parametrize(("name", "value"), [("preparations", ["capsule"]), ("frame_range", [0, 2])])
 def test_a_sampling_that_only_graphs_know_is_refused(release: Path, tmp_path: Path, name: str, value: object) -> None:
-    with pytest.raises(ConfigError, match=f"words/choose is not sampled by {name}.*Remedy"):
+    with pytest.raises(ConfigError, match=f"words/choose is not sampled by {name}.*Fix"):
         _plan(release, tmp_path / "words", QUESTION, **{name: value})
 
 
 def test_a_video_to_draw_from_that_no_question_is_about_is_refused(release: Path, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"no question about video 'nope'.*Remedy"):
+    with pytest.raises(DataError, match=r"no question about video 'nope'.*Fix"):
         _plan(release, tmp_path / "words", QUESTION, videos=["videos/clip_0.mp4", "nope"])
 
 
@@ -114,7 +114,7 @@ def test_a_wording_that_lacks_a_later_question_costs_no_answer(
     (tmp_path / "choose.yaml").write_text("version: 1\nsystem: a\nuser: b\n")
     monkeypatch.setattr(runner, "load_model", lambda *_: model)
     model = Talker()
-    with pytest.raises(ConfigError, match=r"words/choose have no text extra\.choose.*Remedy"):
+    with pytest.raises(ConfigError, match=r"words/choose have no text extra\.choose.*Fix"):
         run(data, tmp_path / "run", benchmark="words", task="choose", prompts=tmp_path / "choose.yaml")
     assert not model.asked
 
@@ -147,7 +147,7 @@ def test_a_run_of_the_first_questions_alone_is_no_whole_submission(
 
     monkeypatch.setitem(BENCHMARKS, "words", replace(BENCHMARK, submission=write))
     run(data, tmp_path / "run", benchmark="words", task="choose", model="oracle", runs=1, limit=2)
-    with pytest.raises(DataError, match=r"first 2 questions only.*Remedy"):
+    with pytest.raises(DataError, match=r"first 2 questions only.*Fix"):
         write_submission_file(tmp_path / "run", tmp_path / "out.json")
     assert write_submission_file(tmp_path / "run", tmp_path / "out.json", allow_incomplete=True)[1] == 2
 
@@ -155,7 +155,7 @@ def test_a_run_of_the_first_questions_alone_is_no_whole_submission(
 def test_one_of_several_processes_scores_nothing(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RANK", "1")
     monkeypatch.setenv("WORLD_SIZE", "2")
-    with pytest.raises(ConfigError, match=r"have finished.*Remedy"):
+    with pytest.raises(ConfigError, match=r"have finished.*Fix"):
         evaluate(data, "oracle", out=tmp_path / "runs", benchmark="words", task="choose")
     assert not (tmp_path / "runs").exists()
 
@@ -170,7 +170,7 @@ def test_a_task_that_cannot_be_scored_costs_no_other_its_score(
 
     def scored(folder: Path, **settings: object) -> ScoredRun:
         if folder.name == "choose":
-            raise ModelError("its encoder is not here. Remedy: fetch it")
+            raise ModelError("its encoder is not here. Fix: fetch it")
         return score(folder, **settings)  # type: ignore[arg-type]
 
     monkeypatch.setattr(scoring, "score", scored)
@@ -183,7 +183,7 @@ def test_a_task_that_cannot_be_scored_costs_no_other_its_score(
 
     evaluation = evaluate(tmp_path / "data", out=tmp_path / "runs", benchmark="all", task="all", runs=1)
     assert [run.task.name for run in evaluation.runs] == ["relations"]
-    assert evaluation.unscored == {"words/choose": "its encoder is not here. Remedy: fetch it"}
+    assert evaluation.unscored == {"words/choose": "its encoder is not here. Fix: fetch it"}
     with pytest.raises(ModelError, match="its encoder is not here"):
         evaluate(data, out=tmp_path / "alone", benchmark="words", task="choose", runs=1)
 
@@ -221,7 +221,7 @@ def test_recorded_answers_that_cannot_be_kept_leave_no_folder_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: list[RecordedAnswers], message: str
 ) -> None:
     monkeypatch.setitem(BENCHMARKS, "words", replace(BENCHMARK, formats={"said": lambda _: read}))
-    with pytest.raises(DataError, match=f"{message}.*Remedy"):
+    with pytest.raises(DataError, match=f"{message}.*Fix"):
         import_recorded("said", tmp_path / "runs", "said")
     assert not (tmp_path / "runs").exists()
 
@@ -229,7 +229,7 @@ def test_recorded_answers_that_cannot_be_kept_leave_no_folder_behind(
 def test_an_option_that_no_recorded_task_has_leaves_no_folder_behind(tmp_path: Path) -> None:
     line = {"id": 1, "words": WORDS, "answer": "cup", "said": "It is cup"}
     (tmp_path / "said.jsonl").write_text(json.dumps(line))
-    with pytest.raises(ConfigError, match=r"no task here has an option 'colour'.*Remedy"):
+    with pytest.raises(ConfigError, match=r"no task here has an option 'colour'.*Fix"):
         import_recorded(tmp_path / "said.jsonl", tmp_path / "runs", "said", options={"colour": 1})
     assert not (tmp_path / "runs").exists()
 
@@ -251,7 +251,7 @@ def test_a_folder_of_datasets_may_hold_what_a_killed_build_left_and_newer_benchm
 def test_a_damaged_manifest_is_named(tmp_path: Path, content: str) -> None:
     (tmp_path / "words").mkdir()
     (tmp_path / "words" / MANIFEST).write_text(content)
-    with pytest.raises(DataError, match=r"words/barista_bench\.json: .*Remedy"):
+    with pytest.raises(DataError, match=r"words/barista_bench\.json: .*Fix"):
         benchmarks_in(tmp_path)
 
 
@@ -261,6 +261,6 @@ def test_a_damaged_manifest_is_named(tmp_path: Path, content: str) -> None:
 )
 def test_a_model_that_could_answer_nothing_is_refused_before_it_is_loaded(data: Path, model: str, message: str) -> None:
     examples = open_examples(data, "words", "choose")
-    with pytest.raises(ConfigError, match=f"{message}.*Remedy"):
+    with pytest.raises(ConfigError, match=f"{message}.*Fix"):
         check_fit(model, Words(), examples)
     check_fit("first_frame:dual:tiny", Words(), examples)

@@ -94,7 +94,7 @@ def test_videos_may_lie_elsewhere(release: Path, tmp_path: Path) -> None:
     )
     (item, *_) = open_examples(made.folder, "words", "choose")
     assert len(item.images(Words())) == 2
-    with pytest.raises(DataError, match=r"no example.*Remedy"):
+    with pytest.raises(DataError, match=r"no example.*Fix"):
         build(tmp_path / "notes", tmp_path / "none", benchmark="words", cache=False)
 
 
@@ -172,9 +172,9 @@ def test_a_prompt_option_belongs_to_the_run_and_a_score_option_does_not(ask: Ask
     assert scored.options == {"steps": 2, "case": True}
     assert scored.figures["accuracy"].mean == pytest.approx(1 / 5)  # "Cup" counts as wrong for example 0
     assert score(tmp_path, options={"case": False}).results.figures["accuracy"].mean == pytest.approx(2 / 5)
-    with pytest.raises(ConfigError, match=r"option steps changes what is asked.*Remedy"):
+    with pytest.raises(ConfigError, match=r"option steps changes the questions.*Fix"):
         score(tmp_path, options={"steps": 1})
-    with pytest.raises(ConfigError, match=r"holds a run with .*Remedy"):
+    with pytest.raises(ConfigError, match=r"holds a run with .*Fix"):
         ask(Talker(), tmp_path, option="steps=1", runs=1)
 
 
@@ -210,7 +210,7 @@ def test_figures_stay_by_their_options_when_a_run_is_started_again_with_others(
     [("colour=red", "no option 'colour'"), ("steps=3", "option steps is 3"), ("case=1", "option case is 1")],
 )
 def test_options_that_cannot_be_used_are_named(data: Path, tmp_path: Path, option: str, message: str) -> None:
-    with pytest.raises(ConfigError, match=f"{message}.*Remedy"):
+    with pytest.raises(ConfigError, match=f"{message}.*Fix"):
         run(data, tmp_path, benchmark="words", task="choose", model="oracle", option=option)
 
 
@@ -254,9 +254,9 @@ def test_recorded_answers_become_a_run_that_is_scored_without_videos(tmp_path: P
     assert statuses == {"ok": 1, "parse_error": 1, "infra_error": 1}
     assert results.figures["accuracy"].mean == pytest.approx(1 / 2)
     assert (results.model.name, results.options) == ("somebody", {"steps": 2, "case": False})
-    with pytest.raises(ConfigError, match=r"is there already.*Remedy"):
+    with pytest.raises(ConfigError, match=r"is there already.*Fix"):
         import_recorded(file, tmp_path / "runs", "said")
-    with pytest.raises(ConfigError, match=r"no format 'other'.*Remedy"):
+    with pytest.raises(ConfigError, match=r"no format 'other'.*Fix"):
         import_recorded(file, tmp_path / "more", "other")
 
 
@@ -270,9 +270,9 @@ def test_all_benchmarks_of_a_folder_run_in_one_start(
     runner.run(parent, tmp_path / "runs", benchmark="all", model="oracle", runs=1, option="case=false")
     means = {name: score(tmp_path / "runs" / name).results.figures for name in ("words/choose", "barista/relations")}
     assert means["words/choose"]["accuracy"].mean == means["barista/relations"]["micro_f1"].mean == 1.0
-    with pytest.raises(ConfigError, match=r"task.*Remedy"):
+    with pytest.raises(ConfigError, match=r"task.*Fix"):
         runner.run(parent, tmp_path / "other", benchmark="all", task="choose", model="oracle")
-    with pytest.raises(DataError, match=r"no built dataset in it.*Remedy"):
+    with pytest.raises(DataError, match=r"no built dataset in it.*Fix"):
         runner.run(tmp_path / "runs", tmp_path / "other", benchmark="all", model="oracle")
 
 

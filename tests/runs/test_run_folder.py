@@ -96,7 +96,7 @@ def test_a_field_that_cannot_be_used_is_named(folder: Path, field: str, value: o
     changed = described(folder)
     put(changed, field, value)
     (folder / "run.json").write_text(json.dumps(changed))
-    with pytest.raises(DataError, match=rf"run\.json: {field}.*: .*Remedy") as error:
+    with pytest.raises(DataError, match=rf"run\.json: {field}.*: .*Fix") as error:
         score(folder)
     assert len(str(error.value)) < 1000
 
@@ -129,7 +129,7 @@ def test_every_field_that_is_missing_is_named(folder: Path) -> None:
         outer, _, last = field.rpartition(".")
         del place(changed, outer)[last]
         (folder / "run.json").write_text(json.dumps(changed))
-        with pytest.raises(DataError, match=rf"run\.json: {field}: .*Remedy"):
+        with pytest.raises(DataError, match=rf"run\.json: {field}: .*Fix"):
             read_run(folder)
 
 
@@ -138,7 +138,7 @@ def test_every_field_that_is_missing_is_named(folder: Path) -> None:
 )
 def test_what_is_no_description_is_refused(folder: Path, content: bytes) -> None:
     (folder / "run.json").write_bytes(content)
-    with pytest.raises(DataError, match=r"run\.json: .*Remedy"):
+    with pytest.raises(DataError, match=r"run\.json: .*Fix"):
         score(folder)
 
 
@@ -146,7 +146,7 @@ def test_settings_that_are_nested_without_end_are_refused(folder: Path) -> None:
     deep = '{"a":' * 400 + "1" + "}" * 400
     text = json.dumps(described(folder)).replace('"settings": {}', f'"settings": {{"x": {deep}}}')
     (folder / "run.json").write_text(text)
-    with pytest.raises(DataError, match=r"run\.json: identity\.model\.settings\.x: .*deep.*Remedy"):
+    with pytest.raises(DataError, match=r"run\.json: identity\.model\.settings\.x: .*deep.*Fix"):
         score(folder)
 
 
@@ -165,12 +165,12 @@ def test_whatever_stands_in_a_field_is_scored_or_refused_in_words(
     changed = described(a_run)
     put(changed, data.draw(st.sampled_from(sorted(keys(changed)))), data.draw(JSON))
     (folder / "run.json").write_text(json.dumps(changed))
-    refusal = "Remedy"
+    refusal = "Fix"
     try:
         score(folder)
     except BaristaError as error:
         refusal = str(error)
-    assert "Remedy" in refusal
+    assert "Fix" in refusal
 
 
 @pytest.mark.parametrize(

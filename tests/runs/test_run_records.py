@@ -139,7 +139,7 @@ def test_bytes_overwritten_anywhere_never_hold_a_run_unfinished(
 def test_a_run_whose_inputs_are_lost_is_not_scored_but_goes_on(dataset: Path, folder: Path) -> None:
     (folder / "inputs.jsonl").unlink()
     for use in (score, lambda folder: diff(folder, folder)):
-        with pytest.raises(DataError, match=r"inputs\.jsonl: missing.*Remedy: start the run again"):
+        with pytest.raises(DataError, match=r"inputs\.jsonl: missing.*Fix: start the run again"):
             use(folder)
     assert again(dataset, folder) == 0
     assert counted(folder) == (SAMPLES, SAMPLES)
@@ -153,7 +153,7 @@ def test_a_log_of_another_version_is_refused_before_anything_is_written(dataset:
     (folder / "samples-0.jsonl").write_bytes(later)
     described = (folder / "run.json").read_bytes()
     for use in (score, compact, lambda folder: again(dataset, folder)):
-        with pytest.raises(DataError, match=r"is a log of version 3.*Remedy: start anew with another --out"):
+        with pytest.raises(DataError, match=r"is a log of version 3.*Fix: start again with another --out"):
             use(folder)
     assert (folder / "run.json").read_bytes() == described
 
@@ -186,7 +186,7 @@ def test_media_that_became_readable_are_added_and_those_that_went_away_are_remem
 
 def test_an_example_that_asks_something_else_is_refused_by_name(tmp_path: Path) -> None:
     claim(tmp_path, a="1", b="2")
-    with pytest.raises(ConfigError, match=r"b has other images than when this run began\. Remedy: "):
+    with pytest.raises(ConfigError, match=r"b has other images than when this run began\. Fix: "):
         claim(tmp_path, a="1", b="3")
     assert read_inputs(tmp_path) == {"a": "1", "b": "2"}
 
@@ -226,7 +226,7 @@ def test_a_fingerprint_that_was_overwritten_is_damage_and_another_s_is_not_taken
     claim(tmp_path, a="1", b="2")
     path = tmp_path / INPUTS_FILE
     path.write_bytes(path.read_bytes().replace(b'"fingerprint":"2"', b'"fingerprint":"3"'))
-    with pytest.raises(DataError, match=r"line 2: is damaged .*Remedy: start the run again"):
+    with pytest.raises(DataError, match=r"line 2: is damaged .*Fix: start the run again"):
         read_inputs(tmp_path)
     claim(tmp_path, a="1", b="2")
     assert "written again" in caplog.text

@@ -270,7 +270,7 @@ def test_a_run_of_another_version_of_its_task_is_refused_and_never_mixed(dataset
     described = json.loads((tmp_path / "run.json").read_text())
     described["identity"]["task_version"] -= 1
     (tmp_path / "run.json").write_text(json.dumps(described))
-    with pytest.raises(ConfigError, match=r"asked as version 2, but is now 3.*Remedy: run it anew"):
+    with pytest.raises(ConfigError, match=r"asked as version 2, but is now 3.*Fix: start a new run"):
         score(tmp_path)
     with pytest.raises(ConfigError, match="task_version 2, not 3"):
         run(dataset, tmp_path, model="oracle", limit=3)

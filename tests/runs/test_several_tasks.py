@@ -144,7 +144,7 @@ def test_one_task_lies_where_several_would_and_an_older_folder_is_gone_on_with(
     assert run(three_tasks, old, task="relations", **settings).asked == 0
     with pytest.raises(ConfigError, match=r"holds a run with task 'relations', not 'referring'"):
         run(three_tasks, old, task="referring", **settings)
-    with pytest.raises(ConfigError, match=r"is the run folder of one task. Remedy: name that task"):
+    with pytest.raises(ConfigError, match=r"is the run folder of one task. Fix: name that task"):
         run(three_tasks, old, task=("relations", "referring"), **settings)
 
 

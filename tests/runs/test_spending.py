@@ -75,7 +75,7 @@ def test_a_run_that_was_stopped_and_went_on_equals_one_that_was_not(
     with ServedStandIn(lambda _: Fault("reply", change=thinks)) as server:
         asked(dataset, tmp_path / "whole", server, prices=prices)
         whole = len(server.calls)
-        said = r"spent are .* it could (take|cost) (?!0\.0000).*Remedy: start the same command with a higher bound"
+        said = r"spent are .* it could (take|cost) (?!0\.0000).*Fix: start the same command with a higher bound"
         with pytest.raises(BudgetError, match=said):
             asked(dataset, tmp_path / "parts", server, prices=prices, **bounds)
         stopped_after = len(server.calls) - whole
@@ -116,7 +116,7 @@ def test_a_model_that_does_not_say_its_tokens_is_stopped_at_once(dataset: Path, 
 def test_a_bound_is_for_one_process(dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RANK", "0")
     monkeypatch.setenv("WORLD_SIZE", "2")
-    with pytest.raises(ConfigError, match=r"max_cost and max_tokens_total need.*Remedy"):
+    with pytest.raises(ConfigError, match=r"max_cost and max_tokens_total need.*Fix"):
         run(dataset, tmp_path / "run", model="chance", max_tokens_total=10)
 
 
@@ -157,7 +157,7 @@ def test_a_sample_of_several_steps_is_spent_once(tmp_path: Path) -> None:
 def test_prices_that_cannot_be_used_are_refused(tmp_path: Path, written: str, complaint: str) -> None:
     path = tmp_path / "prices.yaml"
     path.write_text(written)
-    with pytest.raises(ConfigError, match=rf"prices\.yaml: {complaint}.*Remedy: "):
+    with pytest.raises(ConfigError, match=rf"prices\.yaml: {complaint}.*Fix: "):
         read_prices(path, "m")
 
 

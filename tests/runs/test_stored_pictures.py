@@ -114,7 +114,7 @@ def test_a_damaged_file_is_found_before_it_is_sent(overlay: bool) -> None:
     data = encode_image(Image.effect_noise((64, 64), 90).convert("RGB"), overlay=overlay)
     assert open_image(data, "e").size == (64, 64)
     for damaged in (data[:-40], b"GIF89a" + data, b"", data[: len(data) // 2]):
-        with pytest.raises(DataError, match=r"e: stored image is damaged .*Remedy"):
+        with pytest.raises(DataError, match=r"e: stored image is damaged .*Fix"):
             open_image(damaged, "e")
 
 

@@ -127,7 +127,7 @@ def test_an_answer_at_which_a_parser_raises_costs_no_other_of_any_task(
         session = run(data, tmp_path, **settings)
         assert (session.asked, session.failed, session.faulty) == (count, 0, 1)
         assert session.first_fault.startswith(
-            f"{benchmark}/{name}: parse raised IndexError: list index out of range for {unforeseen}. Remedy"
+            f"{benchmark}/{name}: parse raised IndexError: list index out of range for {unforeseen}. Fix"
         )
         logged = {(record.example_id, record.run): record.text for record in read_folder(tmp_path / name)}
         assert logged == expected

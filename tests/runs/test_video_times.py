@@ -235,7 +235,7 @@ def test_frames_of_unknown_times_cost_their_example_and_say_what_to_do(words: Pa
     examples = open_examples(data, "words", "choose")
     assert examples.frame_times(0, get_task("words", "choose")) is None
     request = Request("r", get_task("words", "choose").prompt(examples.examples[0], DEFAULT_BOX_FORMAT), (), times=None)
-    with pytest.raises(ValueError, match=r"neither by the example nor by its media\. Remedy: build the set again"):
+    with pytest.raises(ValueError, match=r"neither by the example nor by its media\. Fix: build the set again"):
         parts_with_clips(request, None)
 
 
@@ -244,7 +244,7 @@ def test_times_of_a_set_that_are_none_are_refused_by_name(words: Path, tmp_path:
     data = build(words, tmp_path / "words", benchmark="words", cache=False).folder
     without_times(data, value)
     examples = open_examples(data, "words", "choose")
-    with pytest.raises(DataError, match=r"words:\w+: frame_seconds are no times.*Remedy: build the dataset again"):
+    with pytest.raises(DataError, match=r"words:\w+: frame_seconds are no times.*Fix: build the dataset again"):
         examples.frame_times(0, get_task("words", "choose"))
 
 

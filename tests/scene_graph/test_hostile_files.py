@@ -55,7 +55,7 @@ def test_each_limit_costs_the_video_that_passes_it_and_names_what_is_too_much(
     write_release(tmp_path, video=False)
     assert SceneGraph(tmp_path)["v1"].problems == ()
     monkeypatch.setattr(module, limit, value)
-    with pytest.raises(DataError, match=rf"v1/coco_annotation\.json: .*{what}\. Remedy: "):
+    with pytest.raises(DataError, match=rf"v1/coco_annotation\.json: .*{what}\. Fix: "):
         SceneGraph(tmp_path)["v1"]
 
 

@@ -141,7 +141,7 @@ def test_a_bad_record_costs_that_record_and_is_named(tmp_path: Path, breakage: B
     # Everything else is still there.
     assert len(graph.instances()) >= 110
     assert len(graph.activities()) + len(graph.attributes()) + len(graph.relations()) >= 4
-    with pytest.raises(DataError, match="Remedy"):
+    with pytest.raises(DataError, match="Fix"):
         SceneGraph(tmp_path, strict=True)["v1"]
 
 
@@ -318,5 +318,5 @@ def test_a_file_that_is_no_plain_text_says_what_it_is(tmp_path: Path, mark: byte
     if complaint is None:
         assert read_release(data, ProblemLog("v1")).release.annotations
         return
-    with pytest.raises(DataError, match=f"v1: is {complaint}.*Remedy"):
+    with pytest.raises(DataError, match=f"v1: is {complaint}.*Fix"):
         read_release(data, ProblemLog("v1"))

@@ -31,7 +31,7 @@ def test_a_bad_file_costs_its_video_and_no_other(tmp_path: Path, content: bytes,
     assert [graph.video_id for graph in scene] == ["good"]
     assert len(scene.problems) == 1
     assert what in str(scene.problems[0])
-    assert "Remedy" in str(scene.problems[0])
+    assert "Fix" in str(scene.problems[0])
 
 
 @pytest.mark.parametrize("frames", [10**12, 10**30, 0, -1])

@@ -120,7 +120,7 @@ def test_a_missing_or_truncated_video_is_named(tmp_path: Path, size: int | None)
         path.write_bytes(path.read_bytes()[:size])
     (text,) = messages(tmp_path)
     assert ("v1/video.mp4: missing" if size is None else "v1/video.mp4") in text
-    assert "Remedy" in text
+    assert "Fix" in text
 
 
 def test_a_video_that_does_not_match_its_annotation_is_named(tmp_path: Path) -> None:
@@ -180,7 +180,7 @@ def test_every_frame_is_decoded_where_that_is_asked_for(small_release: Path, tmp
     path.write_bytes(data)
     (problem,) = (problem for problem in validate(root, decode=True).problems if path.parent.name in str(problem))
     assert re.search(r"\d+ of \d+ frames cannot be decoded: \d+", str(problem))
-    assert "Remedy: fetch the video again" in str(problem)
+    assert "Fix: fetch the video again" in str(problem)
 
 
 def test_a_wrong_record_is_told_the_keys_and_types_that_are_expected(tmp_path: Path) -> None:

@@ -97,11 +97,11 @@ def test_people_are_a_party_of_their_own(scored: Runs) -> None:
 
 
 def test_runs_without_answers_to_exchange_are_refused_in_words(scored: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(DataError, match=r"no two runs have a readable answer.*Remedy"):
+    with pytest.raises(DataError, match=r"no two runs have a readable answer.*Fix"):
         answer_agreement([scored["fair", "activity"], scored["fair", "relations"]])
     runs = [scored[model, "relations"] for model in ("fair", "oracle")]
     monkeypatch.setattr(type(runs[0].task), "as_target", Task.as_target)
-    with pytest.raises(ConfigError, match=r"cannot hold answers against each other.*Remedy"):
+    with pytest.raises(ConfigError, match=r"cannot hold answers against each other.*Fix"):
         answer_agreement(runs)
 
 

@@ -152,7 +152,7 @@ def test_of_two_runs_the_incomplete_one_is_named(scored: Runs) -> None:
 def test_runs_over_different_examples_are_refused_and_the_difference_named(scored: Runs, tmp_path, six_tasks) -> None:
     run_model(six_tasks, tmp_path / "short", task="activity", runs=1, model="chance", limit=5)
     short = score(tmp_path / "short")
-    with pytest.raises(DataError, match=r"different examples: 31 only in .*activity_mcq.*Remedy"):
+    with pytest.raises(DataError, match=r"different examples: 31 only in .*activity_mcq.*Fix"):
         compare_pair(scored["strong", "activity"], short)
 
 
@@ -174,7 +174,7 @@ def test_a_task_that_cannot_count_two_runs_together_is_named_with_both(
         compare_pair(*runs)
     assert str(raised.value).startswith(
         f"barista/activity: statistics raised IndexError: list index out of range for {runs[0].folder}, "
-        f"{runs[1].folder}. Remedy: correct the task ({type(task).__name__}.statistics)"
+        f"{runs[1].folder}. Fix: correct the task ({type(task).__name__}.statistics)"
     )
 
 
@@ -185,7 +185,7 @@ def worded(run: ScoredRun, wording: str) -> ScoredRun:
 
 def test_runs_in_different_wording_are_never_compared(scored: Runs) -> None:
     first, second = scored["strong", "activity"], worded(scored["weak", "activity"], "release@4086ce5")
-    pattern = r"differ in their wording: 'ours v\d+' and 'release@4086ce5'.*Remedy: .* in one wording"
+    pattern = r"differ in their wording: 'ours v\d+' and 'release@4086ce5'.*Fix: .* in one wording"
     for compare in (lambda: compare_pair(first, second), lambda: compare_runs([first, second])):
         with pytest.raises(DataError, match=pattern):
             compare()

@@ -74,7 +74,7 @@ def test_what_is_no_domain_file_is_refused_and_leaves_the_kept_one(small_release
         visitor.json("/api/draft/keep", {"lines": kept})
         before = (out / "domain.yaml").read_bytes()
         for lines in BROKEN:
-            assert "Remedy" in visitor.refusal("/api/draft/keep", {"lines": lines}), lines
+            assert "Fix" in visitor.refusal("/api/draft/keep", {"lines": lines}), lines
         assert visitor.answer("/api/draft/keep", {"lines": kept, "path": "/etc/passwd"})[0] == 400
     assert (out / "domain.yaml").read_bytes() == before
 
@@ -85,7 +85,7 @@ def test_without_a_release_there_is_nothing_to_propose(review: Path, out: Path) 
         state = visitor.json("/api/draft")
         while state["state"] in ("waiting", "running"):
             state = visitor.json("/api/draft")
-    assert (state["state"], "Remedy" in state["problem"]) == ("failed", True)
+    assert (state["state"], "Fix" in state["problem"]) == ("failed", True)
 
 
 def test_what_is_missing_of_a_video_comes_the_most_useful_first(review: Path, small_release: Path, out: Path) -> None:
@@ -153,7 +153,7 @@ def test_what_the_file_may_not_say_is_told_beside_it(small_release: Path, out: P
         page.get_by_role("link", name="Words").click()
         page.locator('input.draft-line[value^="version"]').fill("version: 7")
         press(page, "keep")
-        expect(page.get_by_role("alert")).to_contain_text("Remedy")
+        expect(page.get_by_role("alert")).to_contain_text("Fix")
         assert not (out / "domain.yaml").exists()
         page.locator('input.draft-line[value^="version"]').fill("version: 1")
         press(page, "keep")

@@ -213,7 +213,7 @@ def test_a_release_of_185_full_videos_opens_without_reading_them(visited: Visite
         expect(page.get_by_role("status").filter(has_text="185 of 185 videos")).to_be_visible()
         page.get_by_label("find").fill("184")
         page.get_by_role("link", name="video_184").click()
-        expect(page.get_by_text("Remedy")).to_be_visible()
+        expect(page.get_by_text("Fix")).to_be_visible()
 
 
 def test_the_cache_of_copies_is_bounded_and_the_release_is_left_alone(

@@ -94,7 +94,7 @@ def test_a_poster_is_small_and_kept_until_the_video_is_another(
     assert picture.width <= posters.POSTER_WIDTH
     assert picture.width / picture.height == pytest.approx(video.source.width / video.source.height, rel=0.02)
     assert again == 304
-    assert (status, b"Remedy" in problem) == (404, True)
+    assert (status, b"Fix" in problem) == (404, True)
 
 
 @pytest.mark.full

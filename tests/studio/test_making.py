@@ -100,7 +100,7 @@ def test_what_may_not_be_given_is_refused_in_words(
 ) -> None:
     told = line(anna, step, **values)
     assert problem in told
-    assert "Remedy" in told
+    assert "Fix" in told
 
 
 def test_without_a_folder_nothing_can_be_run_sent_or_opened(small_release: Path, out: Path) -> None:

@@ -183,7 +183,7 @@ def test_what_is_no_answer_is_not_logged(data: Path, out: Path) -> None:
     with visiting(data, out=out) as visitor:
         body = {"number": 2, "question": first_of(data, out, "activity"), "answer": "A", "seconds": 1.0}
         for name, value in ((name, value) for name, values in NO_ANSWERS.items() for value in values):
-            assert "Remedy" in visitor.refusal("/api/people/answer", {**body, name: value}), name
+            assert "Fix" in visitor.refusal("/api/people/answer", {**body, name: value}), name
     assert not out.exists()
 
 
@@ -201,7 +201,7 @@ def test_an_answer_that_the_task_cannot_read_or_of_any_depth_is_refused_in_words
         for depth in (100, 800, 900, 950, 990, 100_000):
             nested = "[" * depth + "]" * depth
             deep = f'{{"number": 2, "question": "{token}", "answer": {nested}, "seconds": 1}}'
-            assert "Remedy" in visitor.refusal("/api/people/answer", deep.encode()), depth
+            assert "Fix" in visitor.refusal("/api/people/answer", deep.encode()), depth
     assert not out.exists()
 
 

@@ -73,7 +73,7 @@ def test_what_is_no_verdict_changes_nothing(review: Path, out: Path) -> None:
     with visiting(review, out=out) as visitor:
         item = visitor.json("/api/review")["items"][0]
         for body in (*BROKEN, *(verdict(item, "accept") | changes for changes in CHANGED)):
-            assert "Remedy" in visitor.refusal("/api/review/verdict", body), body
+            assert "Fix" in visitor.refusal("/api/review/verdict", body), body
     assert review.read_bytes() == before
 
 

@@ -125,7 +125,7 @@ def test_a_port_that_is_taken_is_named(small_release: Path, out: Path) -> None:
 
 @pytest.mark.parametrize("port", [-1, 70_000])
 def test_a_number_that_is_no_port_is_refused(out: Path, port: int) -> None:
-    with pytest.raises(ConfigError, match=rf"--port {port}: .*Remedy"), studio_server(Workspace("anna", out), port):
+    with pytest.raises(ConfigError, match=rf"--port {port}: .*Fix"), studio_server(Workspace("anna", out), port):
         pass
 
 
@@ -164,7 +164,7 @@ def test_what_the_system_refuses_reaches_the_page_in_words(out: Path, monkeypatc
     with studio_at(Workspace("anna", out)) as address:
         full, deep = (Visitor(address).answer(path, {}) for path in ("/api/full", "/api/deep"))
     assert full[0] == 500
-    assert json.loads(full[1])["error"].startswith("kept.json: No space left on device. Remedy: free some space")
+    assert json.loads(full[1])["error"].startswith("kept.json: No space left on device. Fix: free some space")
     assert deep[0] == 400
     assert "nested too deeply" in json.loads(deep[1])["error"]
 
@@ -187,7 +187,7 @@ def test_the_server_ends_though_a_request_is_half_sent(out: Path) -> None:
 
 
 def test_a_folder_that_holds_nothing_to_open_is_refused_with_the_remedy(tmp_path: Path, out: Path) -> None:
-    with pytest.raises(ConfigError, match=r"nothing that the studio can open\. Remedy"):
+    with pytest.raises(ConfigError, match=r"nothing that the studio can open\. Fix"):
         open_workspace([tmp_path], person="anna", out=out)
 
 

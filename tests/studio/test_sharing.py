@@ -216,7 +216,7 @@ def test_what_is_no_answer_is_refused_in_words_and_not_kept(people: list[Partici
     for body in bodies:
         status, content, _ = anna.answer("/api/study/answer", body)
         text = json.loads(content)["error"]
-        assert (status, "Remedy" in text, str(study) in text) == (400, True, False), body
+        assert (status, "Fix" in text, str(study) in text) == (400, True, False), body
     assert not (study / "anna" / "answers.jsonl").exists()
 
 
@@ -272,7 +272,7 @@ def test_a_study_listens_on_this_machine_only(study: Path, asked_data: Path) -> 
 
 def test_a_study_that_is_served_already_is_not_served_again(study: Path, asked_data: Path) -> None:
     invited(study, asked_data, "anna", tasks=["activity"])
-    with study_server(study), pytest.raises(ConfigError, match=r"port .* cannot be used.*Remedy"), study_server(study):
+    with study_server(study), pytest.raises(ConfigError, match=r"port .* cannot be used.*Fix"), study_server(study):
         pass
 
 
@@ -280,7 +280,7 @@ def test_a_study_is_served_by_itself_and_at_its_own_port(study: Path, asked_data
     invited(study, asked_data, "anna", tasks=["activity"])
     for more in ([str(asked_data)], ["--folder", str(tmp_path)], ["--by", "anna"], ["--port", "9"]):
         shown = CliRunner().invoke(cli.app, ["studio", str(study), "--no-browser", *more])
-        assert (shown.exit_code, "Remedy" in shown.output) == (1, True), more
+        assert (shown.exit_code, "Fix" in shown.output) == (1, True), more
 
 
 def test_what_fails_here_is_told_to_the_owner_and_not_to_the_participant(

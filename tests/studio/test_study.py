@@ -114,7 +114,7 @@ def test_who_is_invited_again_goes_on_with_a_new_link_and_others_can_join(study:
 
 def test_a_study_keeps_to_its_questions(study: Path, asked_data: Path) -> None:
     invited(study, asked_data, "anna")
-    with pytest.raises(ConfigError, match=r"study of other questions.*Remedy"):
+    with pytest.raises(ConfigError, match=r"study of other questions.*Fix"):
         invited(study, asked_data, "ben", items=5, overlap=5)
 
 
@@ -126,9 +126,9 @@ def test_a_name_that_is_no_folders_or_stands_twice_is_refused(study: Path, asked
 
 
 def test_more_questions_than_there_are_and_unknown_tasks_are_refused(study: Path, asked_data: Path) -> None:
-    with pytest.raises(ConfigError, match=r"2 people with 50 questions each, 1 of them shared, need 99.*Remedy"):
+    with pytest.raises(ConfigError, match=r"2 people with 50 questions each, 1 of them shared, need 99.*Fix"):
         invited(study, asked_data, "anna", "ben", items=50, overlap=1)
-    with pytest.raises(ConfigError, match=r"no dataset has nonsense.*Remedy"):
+    with pytest.raises(ConfigError, match=r"no dataset has nonsense.*Fix"):
         invited(study, asked_data, "anna", tasks=["nonsense"])
 
 
@@ -148,7 +148,7 @@ def test_the_address_that_people_open_is_written_as_browsers_do(url: str, origin
     "url", ["lab", "http://lab", "https://", "https://lab/x", "https://a b", "https://u@lab", "https://lab?x"]
 )
 def test_an_address_without_tls_or_with_a_path_is_refused(url: str) -> None:
-    with pytest.raises(ConfigError, match="Remedy"):
+    with pytest.raises(ConfigError, match="Fix"):
         public_origin(url)
 
 
@@ -160,7 +160,7 @@ def test_a_study_of_an_earlier_version_is_refused_and_goes_on_as_the_message_say
     kept = json.loads(path.read_text())
     old = {name: value for name, value in kept.items() if name not in ("port", "public_url")}
     path.write_text(json.dumps({**old, "address": "lab.example.org:8443", "shared": True}))
-    with pytest.raises(DataError, match=r'has address and shared.*Remedy: put "port": 8800, "public_url"'):
+    with pytest.raises(DataError, match=r'has address and shared.*Fix: put "port": 8800, "public_url"'):
         read_study(study)
     path.write_text(json.dumps({**old, "port": 8800, "public_url": "https://lab.example.org"}))
     assert read_study(study).origin == "https://lab.example.org"
@@ -340,7 +340,7 @@ def test_a_file_that_is_no_study_is_named(study: Path) -> None:
     study.mkdir()
     for content in (b"{", b"[]", b'{"version": 2}', msgspec.json.encode({"version": 1, "port": "x"})):
         (study / "study.json").write_bytes(content)
-        with pytest.raises(Exception, match=r"study\.json: is not a study.*Remedy"):
+        with pytest.raises(Exception, match=r"study\.json: is not a study.*Fix"):
             read_study(study)
 
 

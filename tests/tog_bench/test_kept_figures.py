@@ -107,7 +107,7 @@ def test_the_only_figures_that_are_kept_say_the_options_and_of_several_the_runs_
 @pytest.mark.parametrize("options", [EXACT, {**EXACT, "viou": "union"}])
 def test_runs_scored_by_different_options_are_not_compared(runs: Path, options: dict[str, str]) -> None:
     other = {"matcher": "synonyms"}
-    with pytest.raises(DataError, match=r"differ in their .*option matcher: 'exact' and 'synonyms'.*Remedy"):
+    with pytest.raises(DataError, match=r"differ in their .*option matcher: 'exact' and 'synonyms'.*Fix"):
         compare_pair(read_scored(runs / "oracle", options=options), read_scored(runs / "chance", options=other))
 
 

@@ -159,7 +159,7 @@ def test_a_file_that_cannot_be_used_is_left_out_and_named(write: Write, text: st
     assert len(release.tasks) == 3
     (problem,) = release.problems
     assert (problem.severity, problem.file) == ("error", "broken.json")
-    assert "Remedy" in str(problem)
+    assert "Fix" in str(problem)
 
 
 def test_a_video_that_two_files_describe_otherwise_keeps_the_tasks_of_the_first(write: Write) -> None:

@@ -179,5 +179,5 @@ def test_masks_of_another_video_are_refused(built: Path, release: Path, tmp_path
     ],
 )
 def test_what_does_not_go_with_a_format_is_refused(settings: dict, built: Path, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="Remedy"):
+    with pytest.raises(ConfigError, match="Fix"):
         export(built, tmp_path / "out", **settings)

@@ -63,7 +63,7 @@ def test_every_irregularity_of_the_real_release_is_named(real_vista: VistaReleas
 def test_the_folder_or_the_one_above_it_is_the_release(tmp_path: Path) -> None:
     write_set(tmp_path / "data", LAMP, PLAIN, TWO, **FULL)
     assert open_release(tmp_path).root == open_release(tmp_path / "data").root == tmp_path / "data"
-    with pytest.raises(DataError, match=r"no folder tasks/.*Remedy"):
+    with pytest.raises(DataError, match=r"no folder tasks/.*Fix"):
         open_release(tmp_path / "data" / "tasks")
 
 
@@ -162,7 +162,7 @@ def test_a_broken_description_costs_its_set_and_is_named(tmp_path: Path, text: s
     (problem,) = [problem for problem in release.problems if problem.severity == "error"]
     assert problem.file == "tasks/alfred/foundation/toggle/tap.yaml"
     assert re.search(said, f"{problem.key}: {problem.what}"), problem.what
-    assert "Remedy" in str(problem)
+    assert "Fix" in str(problem)
 
 
 @pytest.mark.parametrize("text", [None, "{", '[{"path": 1, "label": "on"}]', '[{"path": "x"}]', "[" * 100_000, '"x"'])
@@ -180,7 +180,7 @@ def test_a_missing_or_broken_list_of_videos_costs_its_set(tmp_path: Path, text: 
 
 def test_a_release_of_which_nothing_can_be_used_is_refused(tmp_path: Path) -> None:
     write_set(tmp_path, LAMP, PLAIN, TWO, **FULL).write_text("[")
-    with pytest.raises(DataError, match=r"holds no problem set \(of 1\) that can be used .*Remedy"):
+    with pytest.raises(DataError, match=r"holds no problem set \(of 1\) that can be used .*Fix"):
         open_release(tmp_path)
 
 
@@ -288,7 +288,7 @@ def test_a_link_out_of_the_release_is_not_read(tmp_path: Path) -> None:
 
 def test_counting_by_what_sets_do_not_have_is_refused(tmp_path: Path) -> None:
     write_set(tmp_path, LAMP, PLAIN, TWO, **FULL)
-    with pytest.raises(ConfigError, match=r"no 'colour'.*Remedy"):
+    with pytest.raises(ConfigError, match=r"no 'colour'.*Fix"):
         counts(open_release(tmp_path), ("colour",))
 
 

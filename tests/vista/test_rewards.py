@@ -95,12 +95,12 @@ def test_a_dual_encoder_scores_the_frames_of_a_file_as_those_in_memory(tmp_path:
 
 def test_what_cannot_be_compared_is_refused() -> None:
     model = Shown(by_brightness)
-    with pytest.raises(ConfigError, match=r"1 descriptions and 4 references.*Remedy"):
+    with pytest.raises(ConfigError, match=r"1 descriptions and 4 references.*Fix"):
         VideoReward(model, TEXTS[:1], EPISODES)
     reward = VideoReward(model, TEXTS, EPISODES)
-    with pytest.raises(ConfigError, match=r"'somebody sings' is none of the descriptions.*Remedy"):
+    with pytest.raises(ConfigError, match=r"'somebody sings' is none of the descriptions.*Fix"):
         reward(EPISODES[0], "somebody sings")
-    with pytest.raises(ConfigError, match=r"8 steps of 7 frames.*Remedy"):
+    with pytest.raises(ConfigError, match=r"8 steps of 7 frames.*Fix"):
         reward.steps(EPISODES[0], TEXTS[0], 8)
 
 
@@ -108,5 +108,5 @@ def test_a_model_without_an_answer_is_no_reward(monkeypatch: pytest.MonkeyPatch)
     model = Shown(by_brightness)
     reward = VideoReward(model, TEXTS, EPISODES)
     monkeypatch.setattr(model, "generate", lambda requests, config: [[Failure("no network")] for _ in requests])
-    with pytest.raises(ModelError, match=r"no network.*Remedy"):
+    with pytest.raises(ModelError, match=r"no network.*Fix"):
         reward(EPISODES[0], TEXTS[0])

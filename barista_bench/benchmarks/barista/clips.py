@@ -70,7 +70,7 @@ def _spacing(video: VideoGraph, sampling: ClipSampling) -> int:
     if sampling.seconds is None:
         return sampling.spacing
     if not video.video.fps:
-        raise DataError(f"{video.video_id}: has no fps. Remedy: give it in video_metadata, or leave seconds out")
+        raise DataError(f"{video.video_id}: has no fps. Fix: give it in video_metadata, or leave seconds out")
     return max(1, round(sampling.seconds * video.video.fps / max(1, sampling.frames - 1)))
 
 

@@ -76,7 +76,7 @@ class _GridBoxes(msgspec.Struct, kw_only=True):
     def check_boxes(self, boxes: Sequence[list[int]]) -> None:
         for box in boxes:
             if not all(0 <= value <= self.bbox_scale for value in box):
-                raise DataError(f"task_data: box {box} is not within 0 to {self.bbox_scale}. Remedy: correct it")
+                raise DataError(f"task_data: box {box} is not within 0 to {self.bbox_scale}. Fix: correct it")
 
 
 class _Grounding(_GridBoxes, kw_only=True):
@@ -268,7 +268,7 @@ def _read_activity(line: FrozenLine, _: ReleaseRoot) -> Example:
     if len(by_id) < len(choices) or data.correct_choice_id not in by_id:
         raise DataError(
             f"task_data: correct_choice_id {data.correct_choice_id!r:.80} is not one of the choices' ids, or two "
-            "choices have one id. Remedy: correct it"
+            "choices have one id. Fix: correct it"
         )
     reference = by_id[data.correct_choice_id]
     reference.class_id = segment.activity_class_id
@@ -300,14 +300,14 @@ def _read_relations(line: FrozenLine, root: ReleaseRoot) -> Example:
     if stated_marks != [(item.mark, item.category) for item in objects]:
         raise DataError(
             f"task_data.object_id_category_lines are not the objects that the annotations of {line.video_id!r} have on "
-            f"frame {frame}. Remedy: give the release that the file was frozen from with --root"
+            f"frame {frame}. Fix: give the release that the file was frozen from with --root"
         )
     marks = {item.mark for item in objects}
     for row in data.ground_truth_relations:
         if row.source_id not in marks or row.target_id not in marks:
             raise DataError(
                 f"task_data.ground_truth_relations: {row.source_id} or {row.target_id} is not the number of an object. "
-                "Remedy: correct it"
+                "Fix: correct it"
             )
     return _example(
         Relations,

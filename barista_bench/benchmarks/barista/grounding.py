@@ -260,9 +260,7 @@ class _View:
         self.video, self.arrays = video, FrameArrays(video, sampling.box_scale)
         rules = domain_called(sampling.domain).phrases
         if rules is None:
-            raise ConfigError(
-                f"{sampling.domain}: phrases: not there. Remedy: write it as the package's domain.yaml does"
-            )
+            raise ConfigError(f"{sampling.domain}: phrases: not there. Fix: write it as the package's domain.yaml does")
         self.relations = range(len(video.relations_table.start))
         self.keys: list[tuple[int, int, RelationKey]] = [
             (position, *key) for position in self.relations for key in range_keys(video, position, rules)

@@ -169,7 +169,7 @@ def read_pairs(folder: str | Path, video_id: str) -> list[ClipPairs]:
         lines = read_json_lines(path, MAX_LINE, _clip_pairs, what="no question-answer pairs", remedy=_REMEDY)
         return [clip for _, clip in lines]
     if not any(Path(folder).glob(f"*{SUFFIX}")):
-        raise DataError(f"{folder}: no file *{SUFFIX}. Remedy: give the folder that holds one such file a video")
+        raise DataError(f"{folder}: no file *{SUFFIX}. Fix: give the folder that holds one such file a video")
     return []
 
 
@@ -190,7 +190,7 @@ def read_writer(folder: str | Path, video_id: str) -> str:
         name, revision = identity["model"]["name"], identity["model"]["revision"] or "no revision"
         return f"{name} ({revision[:12]}), prompt {identity['prompt'][:12]}, {provenance['date']}"
     except (KeyError, TypeError) as error:
-        raise DataError(f"{path}: no provenance ({error}). Remedy: {remedy}") from error
+        raise DataError(f"{path}: no provenance ({error}). Fix: {remedy}") from error
 
 
 class _StatedPair(msgspec.Struct):

@@ -318,7 +318,7 @@ def _mask(item: MarkedObject, size: tuple[int, int], example_id: str) -> NDArray
         problem = "its mask is empty"
     raise DataError(
         f"{example_id}: mark {item.mark} ({item.category}) cannot be drawn: {problem}. "
-        "Remedy: annotate its mask, or rebuild the dataset with the annotations' own videos"
+        "Fix: annotate its mask, or rebuild the dataset with the annotations' own videos"
     )
 
 

@@ -249,7 +249,7 @@ def released_sampling(
     names = PARAMETERS[task]
     unknown = sorted(set(params) - set(names) - _RUN_PARAMETERS)
     if unknown:
-        raise ConfigError(f"{task}: no parameter {unknown[0]!r}. Remedy: use some of {', '.join(sorted(names))}")
+        raise ConfigError(f"{task}: no parameter {unknown[0]!r}. Fix: use some of {', '.join(sorted(names))}")
     overrides = {**_CODE_DEFAULTS[task], "seed": shuffle_seed, "limit": limit}
     for parameter, field in names.items():
         if parameter in params:
@@ -276,7 +276,7 @@ def released_parameters(task: str, sampling: Sampling) -> Fields:
     used = sorted(name for name in unmapped & {*sampling.names()} if getattr(sampling, name) != getattr(default, name))
     if used or len(sampling.videos or ()) > 1:
         name = used[0] if used else "videos"
-        raise ConfigError(f"{task}: the release has no parameter for {name}. Remedy: build the set without it")
+        raise ConfigError(f"{task}: the release has no parameter for {name}. Fix: build the set without it")
     params: Fields = {parameter: getattr(sampling, name) for parameter, name in PARAMETERS[task].items()}
     if sampling.videos:
         params["video_id"] = sampling.videos[0]

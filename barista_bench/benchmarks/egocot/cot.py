@@ -112,9 +112,7 @@ class Cot(ChoiceTask, ReleaseTask[CotSampling]):
     def examples(self, release: Release, sampling: CotSampling) -> Iterator[Example | SkippedExample]:
         """Yield examples by video, then by qid. Raises DataError if the release is not EgoCoT-Bench's."""
         if not isinstance(release, EgocotRelease):
-            raise DataError(
-                f"{release.root}: is not a release of EgoCoT-Bench. Remedy: open it with egocot.open_release"
-            )
+            raise DataError(f"{release.root}: is not a release of EgoCoT-Bench. Fix: open it with egocot.open_release")
         for item in release.items.values():
             yield self._example(release, item, sampling)
 
@@ -312,7 +310,7 @@ def known_answer(example: Example) -> str:
     if answer is None:
         raise DataError(
             f"{example.example_id}: its answer is hidden (split {example.metadata['split']}): it cannot be scored. "
-            "Remedy: score the split dev, and write a submission file of the split test for the benchmark's authors "
+            "Fix: score the split dev, and write a submission file of the split test for the benchmark's authors "
             "(`barista-bench submission`)"
         )
     return answer
@@ -326,7 +324,7 @@ def _shown_frames(facts: VideoFacts, sampling: CotSampling) -> tuple[int, ...]:
     if sampling.max_frames is not None:
         indices = tuple(indices[index] for index in evenly_spaced(len(indices), sampling.max_frames))
     if not facts.has_times:
-        raise DataError(f"{facts.path}: the times of its frames are not known. Remedy: give the video file")
+        raise DataError(f"{facts.path}: the times of its frames are not known. Fix: give the video file")
     return indices
 
 

@@ -263,7 +263,7 @@ def graph_evidence(
     """
     fps = video.video.fps
     if not fps:
-        raise DataError(f"{video.video_id}: has no fps, so that no time can be told. Remedy: give video_metadata.fps")
+        raise DataError(f"{video.video_id}: has no fps, so that no time can be told. Fix: give video_metadata.fps")
     start, stop = span or (0, video.frame_count)
     stride = max(1, round(_BOX_STEP * fps))
     names = {item: canonical_name(item.category) for item in video.objects_at((start, stop))}

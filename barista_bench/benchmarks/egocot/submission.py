@@ -55,16 +55,14 @@ def submission_lines(samples: Iterable[Scored]) -> list[SubmissionLine]:
     for sample in samples:
         example = sample.example
         if example.benchmark != "egocot" or not example.example_id.startswith(PREFIX):
-            raise DataError(
-                f"{example.example_id}: is not a question of EgoCoT-Bench. Remedy: name a run of egocot/cot"
-            )
+            raise DataError(f"{example.example_id}: is not a question of EgoCoT-Bench. Fix: name a run of egocot/cot")
         qid = example.example_id.removeprefix(PREFIX)
         if qid in lines:
-            raise DataError(f"{example.example_id}: is answered twice. Remedy: submit one run at a time")
+            raise DataError(f"{example.example_id}: is answered twice. Fix: submit one run at a time")
         answer = CotAnswer.read(sample.prediction.value) if sample.prediction else CotAnswer("", "")
         if answer.answer and answer.answer not in CotInputs.of(example).texts:
             choice = repr(answer.answer)
-            raise DataError(f"{example.example_id}: {choice} is not one of its choices. Remedy: score the run again")
+            raise DataError(f"{example.example_id}: {choice} is not one of its choices. Fix: score the run again")
         lines[qid] = SubmissionLine(qid=qid, predicted_answer=answer.answer, reasoning=answer.reasoning)
     return [lines[qid] for qid in sorted(lines)]
 
@@ -80,7 +78,7 @@ def check_complete(lines: Sequence[SubmissionLine], qids: Iterable[str]) -> None
     if missing:
         raise DataError(
             f"submission: {len(missing)} of {len(expected)} questions are missing, first {missing[0]!r}. "
-            "Remedy: finish the run"
+            "Fix: finish the run"
         )
 
 
@@ -89,9 +87,9 @@ def check_questions(lines: Sequence[SubmissionLine], qids: Container[str]) -> No
     seen_qids: set[str] = set()
     for line in lines:
         if line.qid not in qids:
-            raise DataError(f"submission: {line.qid!r} is not a question of this split. Remedy: leave it out")
+            raise DataError(f"submission: {line.qid!r} is not a question of this split. Fix: leave it out")
         if line.qid in seen_qids:
-            raise DataError(f"submission: {line.qid!r} appears twice. Remedy: keep one")
+            raise DataError(f"submission: {line.qid!r} appears twice. Fix: keep one")
         seen_qids.add(line.qid)
 
 
@@ -119,11 +117,11 @@ def read_submission(path: str | Path) -> list[SubmissionLine]:
         records = json.loads(text) if is_list else [json.loads(line) for line in text.split("\n") if line.strip()]
     except (ValueError, RecursionError) as error:
         cause = printable(str(error))[:200] or type(error).__name__
-        raise DataError(f"{path}: is not JSON ({cause}). Remedy: correct it") from error
+        raise DataError(f"{path}: is not JSON ({cause}). Fix: correct it") from error
     try:
         return _LINES.validate_python(records)
     except ValidationError as error:
-        raise DataError(printable(f"{path}: record {first_complaint(error)}. Remedy: correct it")) from error
+        raise DataError(printable(f"{path}: record {first_complaint(error)}. Fix: correct it")) from error
 
 
 def recorded_submissions(path: Path) -> Sequence[RecordedAnswers]:
@@ -135,7 +133,7 @@ def recorded_submissions(path: Path) -> Sequence[RecordedAnswers]:
     folder = path if path.is_dir() else path.parent
     files = [path] if path.is_file() else sorted(folder.glob("*submission*.json*"))
     if not files:
-        raise DataError(f"{path}: no submission file. Remedy: name one, or the folder of one and of the annotations")
+        raise DataError(f"{path}: no submission file. Fix: name one, or the folder of one and of the annotations")
     release = open_release(folder)
     return [_recorded_answers(file, release) for file in files]
 

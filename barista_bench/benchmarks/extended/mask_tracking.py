@@ -262,7 +262,7 @@ def _choose_objects(index: FrameArrays, keyframes: Keyframes, sampling: Tracking
         if bounds(mask):
             masked_items.append(item)
     if not masked_items:
-        raise DataError("no object has a mask on its first frame. Remedy: annotate one")
+        raise DataError("no object has a mask on its first frame. Fix: annotate one")
     if sampling.per_frame is None or len(masked_items) <= sampling.per_frame:
         return masked_items
     seed = content_seed(MaskTracking.name, video.video_id, keyframes[0], str(sampling.seed))
@@ -304,7 +304,7 @@ def _true_masks(example: Example) -> dict[ObjectFrame, Rle]:
     for (number, frame), mask in masks.items():
         if (number, frame) not in scored_keys or mask.size != inputs.size:
             what = f"the mask of object {number} on frame {frame} is of another size, or not asked for"
-            raise DataError(f"{example.example_id}: {what}. Remedy: build the dataset again")
+            raise DataError(f"{example.example_id}: {what}. Fix: build the dataset again")
     return masks
 
 

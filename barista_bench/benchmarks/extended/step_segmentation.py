@@ -302,7 +302,7 @@ def _frame_labels(fields: Fields, example: Example) -> list[str | None]:
     for segment in TimedSteps.read(fields).segments:
         if not 0 <= segment.start < segment.end <= len(labels):
             what = f"a step from frame {segment.start} to {segment.end} of {len(labels)}"
-            raise DataError(f"{example.example_id}: {what}. Remedy: build the dataset again")
+            raise DataError(f"{example.example_id}: {what}. Fix: build the dataset again")
         labels[segment.start : segment.end] = [segment.step] * (segment.end - segment.start)
     return labels
 

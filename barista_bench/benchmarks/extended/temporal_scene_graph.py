@@ -103,7 +103,7 @@ class TemporalSceneGraph(ClipTask[ClipSampling]):
     ) -> ClipColumns:
         positions, graph = _clip_graph(index, keyframes)
         if not graph.relations:
-            raise DataError("no relation between things with a name on the frames shown. Remedy: annotate one")
+            raise DataError("no relation between things with a name on the frames shown. Fix: annotate one")
         video, table = index.video, index.video.relations_table
         objects_at_ends = sorted({int(end[position]) for position in positions for end in (table.source, table.target)})
         rows = sorted({int(table.row[position]) for position in positions})
@@ -247,7 +247,7 @@ def _true_segments(example: Example) -> list[RelationSegment]:
     n_frames, relations = ClipInputs.of(example).n_frames, ClipGraph.of(example).relations
     for item in relations:
         if not 1 <= item.start <= item.end <= n_frames:
-            raise DataError(f"{example.example_id}: {item}, of {n_frames}. Remedy: build the dataset again")
+            raise DataError(f"{example.example_id}: {item}, of {n_frames}. Fix: build the dataset again")
     return relations
 
 

@@ -85,7 +85,7 @@ def choose_frames(path: Path, clip: QuestionClip, count: int, annotated: Sequenc
     """
     if not (path.is_dir() if clip.is_folder else path.is_file()):
         kind = "folder of frames" if clip.is_folder else "video"
-        raise DataError(f"{path}: no such {kind}. Remedy: fetch it, or name the folder that holds it with --videos")
+        raise DataError(f"{path}: no such {kind}. Fix: fetch it, or name the folder that holds it with --videos")
     facts = video_facts(path, fps=clip.fps)
     window = range(facts.frame_count) if clip.centre_s is None else in_window(facts, clip.centre_s, HALF_WINDOW_S)
     frames = [_frame_at(facts, moment) for moment in annotated]
@@ -93,7 +93,7 @@ def choose_frames(path: Path, clip: QuestionClip, count: int, annotated: Sequenc
         if frame not in window:
             raise DataError(
                 f"{path}: the annotated frame {frame} is outside of the clip, {window.start} to {window.stop - 1}. "
-                "Remedy: check that annotations and video match"
+                "Fix: check that annotations and video match"
             )
     offsets = evenly_spaced_with(len(window), count, [frame - window.start for frame in frames])
     return ClipFrames(tuple(window[offset] for offset in offsets), tuple(frames), facts)
@@ -122,7 +122,7 @@ class HandyvqaTask(ReleaseTask[EvenSampling]):
         Clips are examined in the order of videos, so that each is opened once.
         """
         if not isinstance(release, HandyvqaRelease):
-            raise ConfigError(f"{release.root}: is not a HanDyVQA release. Remedy: open it as one")
+            raise ConfigError(f"{release.root}: is not a HanDyVQA release. Fix: open it as one")
         by_id: dict[str, Example | SkippedExample] = {}
         clips: list[tuple[QuestionClip, HandyvqaQuestion]] = []
         splits = sampling.splits

@@ -106,7 +106,7 @@ def read_outputs(path: Path) -> list[RecordedAnswers]:
         example = task.example(question, clip, (0,), *task.choice_columns(question), is_shown=False)
         return example, _choice_answer(record)
 
-    nothing_found = "no multiple-choice records. Remedy: use --format handyvqa_rvos for masks"
+    nothing_found = "no multiple-choice records. Fix: use --format handyvqa_rvos for masks"
     return _by_task(path, AnsweredRecord, CHOICE_TASKS, answer_of, nothing_found)
 
 
@@ -123,7 +123,7 @@ def read_mask_outputs(path: Path) -> list[RecordedAnswers]:
         frames = [each.moment.frame for each in question.annotated if each.moment.frame is not None]
         if len(frames) < len(question.annotated):
             what = f"{path}: {question.item_id}: an annotated frame is named by its second"
-            raise DataError(f"{what}. Remedy: give its number, `frame`")
+            raise DataError(f"{what}. Fix: give its number, `frame`")
         clip, indices = question.clip or QuestionClip.default_of(question.item_id), sorted(frames)
         example = task.example(question, clip, indices, *task.mask_columns(question, frames, indices), is_shown=False)
         try:
@@ -134,7 +134,7 @@ def read_mask_outputs(path: Path) -> list[RecordedAnswers]:
         return example, RecordedAnswer(question.item_id, 0, text)
 
     names = " or ".join(task.name for task in MASK_TASKS)
-    nothing_found = f"no records of {names}. Remedy: put them beside the masks"
+    nothing_found = f"no records of {names}. Fix: put them beside the masks"
     return _by_task(path, SegmentedRecord, MASK_TASKS, answer_of, nothing_found)
 
 
@@ -166,7 +166,7 @@ def _by_task(
         errors = [problem for problem in problems if problem.severity == "error"]
         if errors:
             raise DataError(
-                f"{path}: {len(errors)} records cannot be used, and no other, first: {errors[0]}. Remedy: correct them"
+                f"{path}: {len(errors)} records cannot be used, and no other, first: {errors[0]}. Fix: correct them"
             )
         raise DataError(f"{path}: {nothing_found}")
     return [replace(by_task[0], problems=tuple(problems)), *by_task[1:]]
@@ -179,12 +179,12 @@ def _choice_answer(record: RecordInFile[AnsweredRecord]) -> RecordedAnswer:
     if scores is not None and record.category == Objects.name:
         if len(scores) != len(item.options):
             what = f"{len(scores)} inferred_scores for {len(item.options)} options"
-            return RecordedAnswer(record.item_id, 0, None, f"{where}: {what}. Remedy: give one an option")
+            return RecordedAnswer(record.item_id, 0, None, f"{where}: {what}. Fix: give one an option")
         # Every digit, unlike `write_scores`: rounding would make ties.
         scores_field = {"scores": dict(zip(letters(len(scores)), scores, strict=True))}
         return RecordedAnswer(record.item_id, 0, msgspec.json.encode(scores_field).decode())
     if inference.output is None:
-        return RecordedAnswer(record.item_id, 0, None, f"{where}: no inference.output. Remedy: ask again")
+        return RecordedAnswer(record.item_id, 0, None, f"{where}: no inference.output. Fix: ask again")
     return RecordedAnswer(record.item_id, 0, inference.output[:MAX_OUTPUT])
 
 
@@ -199,7 +199,7 @@ def _masks(record: RecordInFile[SegmentedRecord], question: HandyvqaQuestion, fo
             names = sorted(path.name for path in pictures.glob("*.png") if _FRAME.fullmatch(path.stem))
             return [FrameMask(int(Path(name).stem), read_png(confined(folder, *parts, name))) for name in names]
     raise DataError(
-        f"{record.file}: {question.item_id}: no inference.masks and no folder of pictures. Remedy: give either"
+        f"{record.file}: {question.item_id}: no inference.masks and no folder of pictures. Fix: give either"
     )
 
 
@@ -208,7 +208,7 @@ def read_png(path: Path) -> Rle:
 
     Raises DataError if the file is not a PNG, damaged, or too large.
     """
-    remedy = "Remedy: write it again"
+    remedy = "Fix: write it again"
     try:
         if path.stat().st_size > MAX_PNG_BYTES:
             raise DataError(f"{path}: is larger than {MAX_PNG_BYTES // 2**20} MiB. {remedy}")

@@ -240,7 +240,7 @@ def read_records(root: Path, record_type: type[RecordT]) -> tuple[list[RecordInF
             keep_first(by_id, (record.category, record.item_id), record, log, field_path(record.key, "id"))
         problems += log
         if len(by_id) > MAX_ITEMS * len(CATEGORIES):
-            raise DataError(f"{root}: more than {MAX_ITEMS} records a category. Remedy: name the right folder")
+            raise DataError(f"{root}: more than {MAX_ITEMS} records a category. Fix: name the right folder")
     order = {category: index for index, category in enumerate(CATEGORIES)}
     return sorted(by_id.values(), key=lambda record: (order[record.category], natural_key(record.item_id))), problems
 
@@ -250,7 +250,7 @@ def _record_files(root: Path) -> list[_RecordFile]:
         category = root.stem if root.stem in CATEGORIES else None
         return [_RecordFile(root, root.name, category, root.suffix == ".json" and category is None)]
     if not root.is_dir():
-        raise DataError(f"{root}: no such file or folder. Remedy: name the folder of the annotation files")
+        raise DataError(f"{root}: no such file or folder. Fix: name the folder of the annotation files")
     files: list[_RecordFile] = []
     for category in CATEGORIES:
         names = sorted((path.name for path in (root / category).glob("*.json")), key=natural_key)
@@ -263,7 +263,7 @@ def _record_files(root: Path) -> list[_RecordFile]:
     files += [_RecordFile(confined(root, name), name, None) for name in others]
     if not files:
         raise DataError(
-            f"{root}: no HanDyVQA records. Remedy: give a folder with <category>/*.json, <category>.json or *.jsonl; "
+            f"{root}: no HanDyVQA records. Fix: give a folder with <category>/*.json, <category>.json or *.jsonl; "
             f"the categories are {', '.join(CATEGORIES)}"
         )
     return files

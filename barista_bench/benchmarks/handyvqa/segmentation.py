@@ -123,10 +123,10 @@ class SegmentationTask(HandyvqaTask):
         if (facts.width, facts.height) != (width, height):
             raise DataError(
                 f"{facts.path}: its frames are {facts.width}x{facts.height} px, the masks {width}x{height}. "
-                "Remedy: fetch the video that was annotated"
+                "Fix: fetch the video that was annotated"
             )
         if len(set(frames.annotated)) < len(frames.annotated):
-            raise DataError(f"{facts.path}: two annotated moments are one frame. Remedy: join their targets")
+            raise DataError(f"{facts.path}: two annotated moments are one frame. Fix: join their targets")
         return self.mask_columns(question, frames.annotated, frames.indices)
 
     @staticmethod
@@ -299,7 +299,7 @@ def true_masks(example: Example) -> list[FrameMask]:
     for frame, mask in masks:
         if frame not in inputs.frames or mask.size != inputs.size:
             what = f"the mask of frame {frame} is of another size, or not asked for"
-            raise DataError(f"{example.example_id}: {what}. Remedy: build the dataset again")
+            raise DataError(f"{example.example_id}: {what}. Fix: build the dataset again")
     return masks
 
 

@@ -82,7 +82,7 @@ def require_annotated(boxes: BoxesT | None, name: str, example_id: str) -> Boxes
     if boxes is None:
         raise DataError(
             f"{example_id}: has no {name!r}, the boxes in pixels that the paper's protocol scores against. "
-            "Remedy: score it with protocol=release, or build the set from the annotations"
+            "Fix: score it with protocol=release, or build the set from the annotations"
         )
     return boxes
 
@@ -113,7 +113,7 @@ def box_fields(prompts: PromptTexts, box_format: BoxFormat) -> dict[str, str]:
     if box_format.scale is None and "{scale}" in prompts.system:
         raise ConfigError(
             f"the wording {prompts.wording} asks for boxes on a scale, and this model writes pixels. "
-            "Remedy: give another --box-format, such as xyxy/1000"
+            "Fix: give another --box-format, such as xyxy/1000"
         )
     ending = f".{box_format.order}"
     texts = {name.removesuffix(ending): text for name, text in prompts.extra.items() if name.endswith(ending)}
@@ -122,7 +122,7 @@ def box_fields(prompts: PromptTexts, box_format: BoxFormat) -> dict[str, str]:
         if order in BOX_ORDERS and place not in texts:
             raise ConfigError(
                 f"the wording {prompts.wording} has extra.{name}, and no extra.{place}{ending}. "
-                f"Remedy: write it, or give another --box-format, such as {order}/1000"
+                f"Fix: write it, or give another --box-format, such as {order}/1000"
             )
     return {"scale": str(box_format.scale), **texts}
 

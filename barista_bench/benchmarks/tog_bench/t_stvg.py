@@ -251,7 +251,7 @@ def _facts(release: TogRelease, record: VideoRecord) -> VideoFacts:
     shape_ratio = facts.width * record.height / (facts.height * record.width)
     if abs(shape_ratio - 1) > SHAPE_TOLERANCE:
         sizes = f"{facts.width}x{facts.height}, and its boxes are drawn on {record.width}x{record.height}"
-        raise DataError(f"{path}: is {sizes}. Remedy: use the video that was annotated, uncropped and unturned")
+        raise DataError(f"{path}: is {sizes}. Fix: use the video that was annotated, uncropped and unturned")
     return facts
 
 

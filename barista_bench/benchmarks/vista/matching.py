@@ -113,7 +113,7 @@ class Matching(ReleaseTask[EvenSampling]):
         Raises DataError if the release is not ViSTa's.
         """
         if not isinstance(release, VistaRelease):
-            raise DataError(f"{release.root}: is not a release of ViSTa. Remedy: open it with this benchmark")
+            raise DataError(f"{release.root}: is not a release of ViSTa. Fix: open it with this benchmark")
         facts_of = cache(partial(_facts, release))  # sets share videos
         for problem_set in release.sets.values():
             if self.environment not in (None, problem_set.environment):

@@ -86,7 +86,7 @@ def open_release(root: Path, videos: Path | None = None) -> VistaRelease:
     """
     folder = next((path for path in (root, root / "data") if (path / TASKS_FOLDER).is_dir()), None)
     if folder is None:
-        raise DataError(f"{root}: no folder {TASKS_FOLDER}/ in it. Remedy: name the release's folder `data`")
+        raise DataError(f"{root}: no folder {TASKS_FOLDER}/ in it. Fix: name the release's folder `data`")
     names, unused_files = _description_files(folder / TASKS_FOLDER)
     sets: dict[str, ProblemSet] = {}
     problems: list[Problem] = []
@@ -123,7 +123,7 @@ def _description_files(tasks: Path) -> tuple[list[str], tuple[str, ...]]:
         elif is_draft or not path.name.endswith(ENTRIES_END):
             others.append(relative.as_posix())
         if len(names) > MAX_SETS:
-            raise DataError(f"{tasks}: more than {MAX_SETS} problem sets. Remedy: it is not a release of ViSTa")
+            raise DataError(f"{tasks}: more than {MAX_SETS} problem sets. Fix: it is not a release of ViSTa")
     return names, tuple(others)
 
 
@@ -280,7 +280,7 @@ def _differences(problem_set: ProblemSet, rows: Sequence[MetadataRow]) -> Iterat
 
 def _fault(error: DataError, root: Path) -> str:
     """Return the fault, without the remedy and the root, which a problem contains itself."""
-    return str(error).partition(". Remedy:")[0].replace(f"{root}/", "")
+    return str(error).partition(". Fix:")[0].replace(f"{root}/", "")
 
 
 def counts(release: VistaRelease, by: Sequence[str] = ("environment", "level", "type")) -> pd.DataFrame:
@@ -294,7 +294,7 @@ def counts(release: VistaRelease, by: Sequence[str] = ("environment", "level", "
 
     for name in by:
         if name not in COUNTED_BY:
-            raise ConfigError(f"problem sets have no {name!r}. Remedy: count by {', '.join(COUNTED_BY)}")
+            raise ConfigError(f"problem sets have no {name!r}. Fix: count by {', '.join(COUNTED_BY)}")
     table = pd.DataFrame(
         {
             **{name: getattr(problem_set, name) for name in by},

@@ -169,4 +169,4 @@ def read_rows(path: Path) -> Iterator[MetadataRow]:
         for record in reader:
             yield msgspec.convert(record, MetadataRow, strict=False)
     except (csv.Error, msgspec.ValidationError) as error:
-        raise DataError(f"{path}: line {reader.line_num}: {error}. Remedy: {_REFETCH}") from error
+        raise DataError(f"{path}: line {reader.line_num}: {error}. Fix: {_REFETCH}") from error

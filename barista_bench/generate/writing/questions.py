@@ -119,7 +119,7 @@ def write_questions(config: QuestionConfig, model: Model | None = None) -> Quest
     pairs = [pair.removeprefix(f"{task.name}.") for pair in config.sampling]
     overrides = parse_pairs(pairs)
     if "pairs" in overrides:
-        raise ConfigError("sampling has no 'pairs' here: this command writes them. Remedy: leave it out")
+        raise ConfigError("sampling has no 'pairs' here: this command writes them. Fix: leave it out")
     sampling = task.sampling.with_overrides(overrides)
     prompts, earlier, domain = _writer_prompts(config), _read_provenance(config.out), changes_domain(sampling.domain)
     check_place(config.out)
@@ -207,7 +207,7 @@ def _read_provenance(folder: Path) -> _Provenance | None:
     try:
         return msgspec.json.decode(path.read_bytes(), type=_Provenance)
     except msgspec.MsgspecError as error:
-        raise ConfigError(f"{path}: no provenance ({error}). Remedy: use another --out") from error
+        raise ConfigError(f"{path}: no provenance ({error}). Fix: use another --out") from error
 
 
 def _claim(
@@ -231,9 +231,9 @@ def _claim(
         }
     )
     if earlier and earlier.identity != identity:
-        raise ConfigError(f"{config.out}: contains the questions of another writer. Remedy: use another --out")
+        raise ConfigError(f"{config.out}: contains the questions of another writer. Fix: use another --out")
     if earlier and config.date not in (None, earlier.date):
-        raise ConfigError(f"{config.out}: was begun on {earlier.date}. Remedy: leave --date out")
+        raise ConfigError(f"{config.out}: was begun on {earlier.date}. Fix: leave --date out")
     provenance = _Provenance(
         identity=identity,
         date=earlier.date if earlier else config.date or datetime.now(UTC).date().isoformat(),

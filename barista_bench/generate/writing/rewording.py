@@ -114,7 +114,7 @@ def reword(config: RewordConfig, model: Model | None = None) -> RewordSession:
     """
     source = config.folder / REVIEW_FILE
     if not source.is_file():
-        raise DataError(f"{source}: does not exist. Remedy: name a folder that `barista-bench generate` wrote")
+        raise DataError(f"{source}: does not exist. Fix: name a folder that `barista-bench generate` wrote")
     rows = read_review(source)
     domain, prompts = load_domain(config.domain), packaged_prompts(__package__, "rewording")
     checker = WordingChecker(domain)
@@ -195,9 +195,7 @@ def _claim(folder: Path, identity: dict[str, Any]) -> None:
     """Record the writer of the folder, or check that it and the items are the same."""
     path, content = folder / PROVENANCE_FILE, json.dumps(identity, indent=1, sort_keys=True) + "\n"
     if path.exists() and path.read_bytes() != content.encode():
-        raise ConfigError(
-            f"{folder}: contains wordings of another writer, or of other items. Remedy: use another --out"
-        )
+        raise ConfigError(f"{folder}: contains wordings of another writer, or of other items. Fix: use another --out")
     write_whole(path, content)
 
 

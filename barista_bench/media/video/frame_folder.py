@@ -43,11 +43,11 @@ def check_size(name: str, width: int, height: int, remedy: str = REMUX) -> None:
     """Raise VideoError for a frame size (pixels) that is missing or absurd, before memory is allocated for it."""
     if width < 1 or height < 1:
         what = f"the header gives no frame size, or the pictures have more than {MAX_PIXELS // 2**20} Mpx"
-        raise VideoError(f"{name}: {what}. Remedy: {remedy}")
+        raise VideoError(f"{name}: {what}. Fix: {remedy}")
     if max(width, height) > MAX_SIDE or width * height > MAX_PIXELS:
         limit = f"{MAX_SIDE} px a side and {MAX_PIXELS // 2**20} Mpx"
         raise VideoError(
-            f"{name}: frames of {width}x{height} px exceed the limit of {limit}. Remedy: scale the video down"
+            f"{name}: frames of {width}x{height} px exceed the limit of {limit}. Fix: scale the video down"
         )
 
 
@@ -88,7 +88,7 @@ def video_sha256(video: Path, *, across_processes: bool = False) -> str:
     if video.is_dir():
         return _folder_sha256(video.absolute(), folder_state(video))
     if not video.exists():
-        raise VideoError(f"{video}: missing. Remedy: fetch the video, or say where the videos lie")
+        raise VideoError(f"{video}: missing. Fix: fetch the video, or say where the videos lie")
     return file_sha256(video.absolute(), across_processes=across_processes)
 
 
@@ -112,7 +112,7 @@ def folder_size(files: tuple[Path, ...]) -> tuple[int, int]:
         if size != first_size:
             raise VideoError(
                 f"{path}: is {size[0]}x{size[1]} px, but {files[0].name} is {first_size[0]}x{first_size[1]} px; "
-                "Remedy: scale all frames of a folder to one size"
+                "Fix: scale all frames of a folder to one size"
             )
     return first_size
 
@@ -142,15 +142,15 @@ def _list_frames(folder: str | os.PathLike[str]) -> list[tuple[Path, int, int]]:
                     key = natural_key(path.stem)
                     if key in frames:
                         names = " and ".join(sorted([path.name, frames[key][0].name]))
-                        raise VideoError(f"{root}: {names} have the same position. Remedy: keep one of them")
+                        raise VideoError(f"{root}: {names} have the same position. Fix: keep one of them")
                     frames[key] = (path, status.st_size, status.st_mtime_ns)
                 if len(frames) > MAX_FRAMES:
-                    raise VideoError(f"{root}: holds more than {MAX_FRAMES} images. Remedy: make a video of them")
+                    raise VideoError(f"{root}: holds more than {MAX_FRAMES} images. Fix: make a video of them")
     except OSError as error:
-        raise VideoError(f"{root}: cannot be listed: {error.strerror or error}. Remedy: check its path") from error
+        raise VideoError(f"{root}: cannot be listed: {error.strerror or error}. Fix: check its path") from error
     if not frames:
         kinds = ", ".join(sorted(SUFFIXES))
-        raise VideoError(f"{root}: the folder holds no image ({kinds}). Remedy: give a video, or its folder of frames")
+        raise VideoError(f"{root}: the folder holds no image ({kinds}). Fix: give a video, or its folder of frames")
     return [frames[key] for key in sorted(frames)]
 
 
@@ -159,7 +159,7 @@ def _is_frame(entry: os.DirEntry[str]) -> bool:
     if entry.name.startswith(".") or os.path.splitext(entry.name)[1].lower() not in SUFFIXES or entry.is_dir():
         return False
     if not entry.is_file():
-        raise VideoError(f"{entry.path}: not a file, or a link to a missing file. Remedy: {_REFETCH}")
+        raise VideoError(f"{entry.path}: not a file, or a link to a missing file. Fix: {_REFETCH}")
     return True
 
 
@@ -183,11 +183,11 @@ def _open_image(path: Path) -> Iterator[Image.Image]:
     """Open an image with its header read and its size checked. Any failure is a VideoError."""
     try:
         if path.stat().st_size > MAX_IMAGE_BYTES:
-            raise VideoError(f"{path}: is larger than {MAX_IMAGE_BYTES // 2**20} MiB. Remedy: {_REFETCH}")
+            raise VideoError(f"{path}: is larger than {MAX_IMAGE_BYTES // 2**20} MiB. Fix: {_REFETCH}")
         with Image.open(path, formats=_FORMATS) as image:
             check_size(str(path), image.width, image.height)
             if image.mode not in _MODES:
-                raise VideoError(f"{path}: has pixels of {image.mode}. Remedy: save it with 8 bits a channel")
+                raise VideoError(f"{path}: has pixels of {image.mode}. Fix: save it with 8 bits a channel")
             yield image
     except (OSError, ValueError, SyntaxError, struct.error, Image.DecompressionBombError) as error:
-        raise VideoError(f"{path}: the image is damaged ({error}). Remedy: {_REFETCH}") from error
+        raise VideoError(f"{path}: the image is damaged ({error}). Fix: {_REFETCH}") from error

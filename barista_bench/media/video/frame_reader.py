@@ -86,13 +86,13 @@ class FrameReader(ABC):
             if image.shape != frames.shape[1:]:
                 got = f"{image.shape[1]}x{image.shape[0]} px, not {width}x{height}"
                 raise VideoError(
-                    f"{self.path}: frame {index} is {got}: the size changes. Remedy: re-encode it to one size"
+                    f"{self.path}: frame {index} is {got}: the size changes. Fix: re-encode it to one size"
                 )
             frames[positions[index]] = image
 
         with self._lock:
             if self._closed:
-                raise VideoError(f"{self.path}: the reader is closed. Remedy: open it again with open_reader")
+                raise VideoError(f"{self.path}: the reader is closed. Fix: open it again with open_reader")
             if positions:
                 self._decode(sorted(positions), deliver)
         return frames
@@ -175,7 +175,7 @@ class FolderReader(FrameReader):
         super().__init__(path)
         self._files = frame_files(self.path)
         if len(self._files) != len(self):
-            raise VideoError(f"{self.path}: the folder changed while it was opened. Remedy: open it again")
+            raise VideoError(f"{self.path}: the folder changed while it was opened. Fix: open it again")
 
     def _decode(self, wanted: Sequence[int], deliver: Deliver) -> None:
         for index in wanted:

@@ -82,16 +82,16 @@ def stamp_of(path: str | os.PathLike[str]) -> Stamp:
     except (OSError, ValueError) as error:
         cause = "no such file" if isinstance(error, FileNotFoundError) else str(error)
         raise VideoError(
-            f"{name}: cannot be opened: {cause}. Remedy: check the path and the videos' root folder"
+            f"{name}: cannot be opened: {cause}. Fix: check the path and the videos' root folder"
         ) from error
     if os.path.isdir(name):
         return Stamp(name, *folder_state(name))
     if not Path(name).is_file():
-        raise VideoError(f"{name}: not a file. Remedy: give the path of one video")
+        raise VideoError(f"{name}: not a file. Fix: give the path of one video")
     if status.st_size == 0:
-        raise VideoError(f"{name}: the file is empty (0 bytes). Remedy: {REDOWNLOAD}")
+        raise VideoError(f"{name}: the file is empty (0 bytes). Fix: {REDOWNLOAD}")
     if not os.access(name, os.R_OK):
-        raise VideoError(f"{name}: no permission to read it. Remedy: change its mode")
+        raise VideoError(f"{name}: no permission to read it. Fix: change its mode")
     return Stamp(name, status.st_size, status.st_mtime_ns)
 
 
@@ -106,13 +106,13 @@ def open_video(name: str, *, probe: bool = False) -> tuple[InputContainer, Video
     except AV_ERRORS as error:
         if not probe:
             return open_video(name, probe=True)
-        raise VideoError(f"{name}: not a readable video ({reason(error)}). Remedy: {REDOWNLOAD}") from error
+        raise VideoError(f"{name}: not a readable video ({reason(error)}). Fix: {REDOWNLOAD}") from error
     with ExitStack() as stack:
         stack.callback(container.close)
         stream = _video_stream(container, name)
         context: VideoCodecContext | None = stream.codec_context
         if context is None:
-            raise VideoError(f"{name}: no decoder for its pictures is known. Remedy: {REDOWNLOAD}")
+            raise VideoError(f"{name}: no decoder for its pictures is known. Fix: {REDOWNLOAD}")
         if not probe and not (context.width and stream.time_base):
             return open_video(name, probe=True)
         check_size(name, context.width, context.height)
@@ -126,7 +126,7 @@ def open_video(name: str, *, probe: bool = False) -> tuple[InputContainer, Video
 def _video_stream(container: InputContainer, name: str) -> VideoStream:
     videos = [s for s in container.streams.video if not s.disposition & Disposition.attached_pic]  # no cover art
     if not videos:
-        raise VideoError(f"{name}: it has no video stream. Remedy: {REDOWNLOAD}")
+        raise VideoError(f"{name}: it has no video stream. Fix: {REDOWNLOAD}")
     for stream in container.streams:
         if stream.index != videos[0].index:
             stream.discard = Discard.all
@@ -178,7 +178,7 @@ def orientation_of(frame: VideoFrame, name: str) -> Orientation:
     orientation = _ORIENTATIONS.get((a, b, c, d))
     if orientation is None:
         text = f"{name}: its display matrix {cells} is not a turn by right angles"
-        raise VideoError(f"{text}. Remedy: re-encode it: ffmpeg -i IN OUT.mp4")
+        raise VideoError(f"{text}. Fix: re-encode it: ffmpeg -i IN OUT.mp4")
     return orientation
 
 
@@ -302,7 +302,7 @@ def _read_packets(container: InputContainer, stream: VideoStream, name: str) -> 
 
 def _truncation_text(name: str, n_read: int, n_promised: int, cause: str = "") -> str:
     position = f"{n_read} of {n_promised}" if n_promised else str(n_read)
-    return f"{name}: the data end or are damaged at frame {position}: a truncated file{cause}. Remedy: {REDOWNLOAD}"
+    return f"{name}: the data end or are damaged at frame {position}: a truncated file{cause}. Fix: {REDOWNLOAD}"
 
 
 def _index_from_packets(
@@ -375,8 +375,8 @@ def _first_frame(
         for frame in container.decode(stream):
             return _shape_of(frame, name)
     except (*AV_ERRORS, StopIteration) as error:
-        raise VideoError(f"{name}: frame 0 {_UNDECODABLE} ({reason(error)}). Remedy: {REMUX}") from error
-    raise VideoError(f"{name}: no frame can be decoded. Remedy: {REMUX}")
+        raise VideoError(f"{name}: frame 0 {_UNDECODABLE} ({reason(error)}). Fix: {REMUX}") from error
+    raise VideoError(f"{name}: no frame can be decoded. Fix: {REMUX}")
 
 
 def _shape_of(frame: VideoFrame, name: str) -> tuple[Orientation, tuple[int, int]]:
@@ -397,10 +397,10 @@ def _scan(name: str) -> VideoIndex:
                 times.append(frame.pts)
         except AV_ERRORS as error:
             what = f"frame {len(times)} {'cannot be decoded' if times else _UNDECODABLE}"
-            text = f"{name}: {what} ({reason(error)}). Remedy: {REDOWNLOAD}"
+            text = f"{name}: {what} ({reason(error)}). Fix: {REDOWNLOAD}"
             raise VideoError(text) from error
         if shape is None:
-            raise VideoError(f"{name}: it holds no frame that can be decoded. Remedy: {REDOWNLOAD}")
+            raise VideoError(f"{name}: it holds no frame that can be decoded. Fix: {REDOWNLOAD}")
         nothing = np.zeros(0, dtype=np.int64)
         pts = _increasing(times, stream, name)
         return VideoIndex(
@@ -429,7 +429,7 @@ def _increasing(times: list[int | None], stream: VideoStream, name: str) -> Tick
         return np.array(known, dtype=np.int64)
     rate = stream.average_rate or stream.guessed_rate
     if not rate:
-        raise VideoError(f"{name}: tells neither when its frames are shown nor how many a second. Remedy: {REMUX}")
+        raise VideoError(f"{name}: tells neither when its frames are shown nor how many a second. Fix: {REMUX}")
     step = max(1 / (rate * _time_base(stream)), Fraction(1))
     first = known[0] if known else 0
     return np.array([first + round(step * number) for number in range(len(times))], dtype=np.int64)

@@ -167,7 +167,7 @@ class PyavReader(FrameReader):
         except AV_ERRORS as error:
             cause = reason(error)
         frame_names = ", ".join(str(i) for i in sorted(group.values()))
-        raise VideoError(f"{self.path}: frame {frame_names} cannot be decoded ({cause}). Remedy: {REMUX}")
+        raise VideoError(f"{self.path}: frame {frame_names} cannot be decoded ({cause}). Fix: {REMUX}")
 
     def _deliver_in_order(self, wanted: Sequence[int], deliver: Deliver) -> None:
         """Read streams without exact seeking: count the frames from the start, or from the current position."""
@@ -180,21 +180,21 @@ class PyavReader(FrameReader):
             for index, frame, is_sound in decoder.forward():
                 if index in undelivered and not is_sound:
                     what = f"frame {index} is damaged, or made from a damaged one"
-                    raise VideoError(f"{self.path}: {what}. Remedy: {REMUX}")
+                    raise VideoError(f"{self.path}: {what}. Fix: {REMUX}")
                 if index in undelivered:
                     expected = int(self.index.pts[index])
                     if self.index.stamped and frame.pts != expected:
                         what = f"frame {index} comes at {frame.pts}, not at {expected} ticks"
-                        raise VideoError(f"{self.path}: {what}. Remedy: {REMUX}")
+                        raise VideoError(f"{self.path}: {what}. Fix: {REMUX}")
                     self._hand_over(frame, index, deliver)
                     undelivered.remove(index)
                 if not undelivered:
                     return
         except AV_ERRORS as error:
             self._close(0)
-            text = f"{self.path}: frame {min(undelivered)} cannot be decoded ({reason(error)}). Remedy: {REMUX}"
+            text = f"{self.path}: frame {min(undelivered)} cannot be decoded ({reason(error)}). Fix: {REMUX}"
             raise VideoError(text) from error
-        raise VideoError(f"{self.path}: frame {min(undelivered)} does not appear in a second pass. Remedy: {REMUX}")
+        raise VideoError(f"{self.path}: frame {min(undelivered)} does not appear in a second pass. Fix: {REMUX}")
 
     def _hand_over(self, frame: VideoFrame, index: int, deliver: Deliver) -> None:
         deliver(index, self.index.orientation.apply(np.asarray(frame.to_ndarray(format="rgb24"), dtype=np.uint8)))

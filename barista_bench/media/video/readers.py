@@ -56,7 +56,7 @@ class DecordReader(FrameReader):
         for cause, holds in causes.items():
             if holds:
                 text = f"{self.path}: decord returns wrong frames on a file with {cause}"
-                raise VideoError(f"{text}. Remedy: {_ADVICE}")
+                raise VideoError(f"{text}. Fix: {_ADVICE}")
 
     def _decode(self, wanted: Sequence[int], deliver: Deliver) -> None:
         import decord
@@ -80,12 +80,12 @@ class DecordReader(FrameReader):
             raise self._decode_error([0], error) from error
         if len(decoder) != len(self):
             counts = f"decord sees {len(decoder)} frames, the file has {len(self)}"
-            raise VideoError(f"{self.path}: {counts}. Remedy: {_ADVICE}")
+            raise VideoError(f"{self.path}: {counts}. Fix: {_ADVICE}")
         return decoder
 
     def _decode_error(self, wanted: Sequence[int], error: Exception) -> VideoError:
         frames = ", ".join(str(i) for i in wanted[:5]) + (", ..." if len(wanted) > 5 else "")
-        return VideoError(f"{self.path}: decord cannot decode frames {frames} ({first_line(error)}). Remedy: {_ADVICE}")
+        return VideoError(f"{self.path}: decord cannot decode frames {frames} ({first_line(error)}). Fix: {_ADVICE}")
 
     def _release(self) -> None:
         self._decoder = None
@@ -110,13 +110,13 @@ def reader_class(backend: str) -> type[FrameReader]:
     if backend in ("auto", "pyav"):
         return PyavReader
     if backend not in BACKENDS:
-        raise ConfigError(f"video backend {backend!r} is unknown. Remedy: choose one of {', '.join(BACKENDS)}")
+        raise ConfigError(f"video backend {backend!r} is unknown. Fix: choose one of {', '.join(BACKENDS)}")
     try:
         importlib.import_module("decord")
     except (ImportError, OSError) as error:
         raise ConfigError(
             f"video backend {backend!r} cannot be imported: {first_line(error)}. "
-            f"Remedy: {install_command('run')}, or use backend='pyav'"
+            f"Fix: {install_command('run')}, or use backend='pyav'"
         ) from error
     return DecordReader
 
@@ -170,9 +170,9 @@ def video_facts(path: str | os.PathLike[str], *, fps: float | None = None) -> Vi
     seconds, rate = index.seconds, index.fps
     if fps is not None:
         if not (math.isfinite(fps) and fps > 0):
-            raise ConfigError(f"{stamp.path}: fps is {fps}. Remedy: give a positive number")
+            raise ConfigError(f"{stamp.path}: fps is {fps}. Fix: give a positive number")
         if index.time_base:
-            raise ConfigError(f"{stamp.path}: a video file contains its times. Remedy: leave out fps")
+            raise ConfigError(f"{stamp.path}: a video file contains its times. Fix: leave out fps")
         seconds, rate = np.arange(len(index.pts)) / fps, float(fps)
     seconds.setflags(write=False)
     width, height = index.size

@@ -36,7 +36,7 @@ log = logging.getLogger(__name__)
 
 CACHE_BYTES = 512 * 2**20
 """Limit of the cache: 170,000 frames of a model with 768 dimensions."""
-_OUT_OF_MEMORY = "does not fit into memory. Remedy: use a larger GPU, a smaller model, or half precision"
+_OUT_OF_MEMORY = "does not fit into memory. Fix: use a larger GPU, a smaller model, or half precision"
 
 Content = TypeVar("Content")
 Key = bytes
@@ -126,7 +126,7 @@ class DualEncoder:
         cosines = self._towers.cosines([embeddings[key] for key in unit_keys], [embeddings[key] for key in text_keys])
         if not all(map(math.isfinite, cosines)):
             remedy = "give --dtype float32"
-            return Failure(f"{request.request_id}: an embedding is zero or not finite. Remedy: {remedy}")
+            return Failure(f"{request.request_id}: an embedding is zero or not finite. Fix: {remedy}")
         return Completion(write_scores(dict(zip(request.choices, cosines, strict=True))))
 
     def _embed(
@@ -171,7 +171,7 @@ def _refusal(request: Request) -> Failure | None:
     request.check_images()
     if not request.choices:
         remedy = "ask it a task whose answer is chosen from given texts"
-        return Failure(f"{request.request_id}: a dual encoder ranks given texts, but got none. Remedy: {remedy}")
+        return Failure(f"{request.request_id}: a dual encoder ranks given texts, but got none. Fix: {remedy}")
     if not request.images:
         return Failure(f"{request.request_id}: a dual encoder compares texts with images, but got no images")
     return None

@@ -76,7 +76,7 @@ class Towers(ABC):
         pooled, stacked = self.pooled(units), torch.stack(list(texts)).double()
         if pooled.shape[0] != stacked.shape[1]:
             sizes = f"images are embedded in {pooled.shape[0]} dimensions and texts in {stacked.shape[1]}"
-            raise ModelError(f"model {self.name}: {sizes}. Remedy: use a model with one space for both, like CLIP")
+            raise ModelError(f"model {self.name}: {sizes}. Fix: use a model with one space for both, like CLIP")
         return (_unit(stacked) @ _unit(pooled)).tolist()
 
     def too_long(self, texts: Sequence[str]) -> list[str]:
@@ -92,7 +92,7 @@ class Towers(ABC):
         vectors = output if isinstance(output, torch.Tensor) else getattr(output, "pooler_output", None)
         if not isinstance(vectors, torch.Tensor) or vectors.ndim != 2:
             remedy = "use a model like CLIP"
-            raise ModelError(f"model {self.name}: gives no single vector for each {noun}. Remedy: {remedy}")
+            raise ModelError(f"model {self.name}: gives no single vector for each {noun}. Fix: {remedy}")
         return vectors.float().cpu()
 
     def _on_device(self, inputs: Encoded) -> Encoded:
@@ -223,14 +223,14 @@ def load_towers(name: str, settings: CheckpointSettings, *, unit_frames: bool = 
 def _towers_class(name: str, model: PreTrainedModel) -> type[Towers]:
     if not hasattr(model, "get_text_features"):
         raise ModelError(
-            f"model {name}: {type(model).__name__} has no tower of texts. Remedy: name a dual encoder (CLIP, SigLIP, "
+            f"model {name}: {type(model).__name__} has no tower of texts. Fix: name a dual encoder (CLIP, SigLIP, "
             "X-CLIP, ...), or leave out `dual:`"
         )
     if hasattr(model, "get_video_features"):
         return XClipTowers if model.config.model_type == "xclip" else VideoTowers
     if hasattr(model, "get_image_features"):
         return FrameTowers
-    raise ModelError(f"model {name}: {type(model).__name__} sees neither images nor videos. Remedy: name another")
+    raise ModelError(f"model {name}: {type(model).__name__} sees neither images nor videos. Fix: name another")
 
 
 def _mean(vectors: torch.Tensor) -> torch.Tensor:

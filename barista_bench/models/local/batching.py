@@ -139,9 +139,7 @@ class BatchBudget:
 def checked_size(batch_size: object) -> int:
     """Return a valid number of prompts; raise ConfigError for anything else."""
     if not isinstance(batch_size, int) or isinstance(batch_size, bool) or batch_size < 1:
-        raise ConfigError(
-            f"batch_size is {batch_size!r}. Remedy: give --batch-size auto, or a whole number of 1 or more"
-        )
+        raise ConfigError(f"batch_size is {batch_size!r}. Fix: give --batch-size auto, or a whole number of 1 or more")
     return batch_size
 
 

@@ -144,7 +144,7 @@ class NanCheck(LogitsProcessor):
     def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor) -> torch.FloatTensor:
         """Return scores of shape (rows, vocabulary) unchanged."""
         if bool(scores.isnan().any()):
-            raise ValueError("the model's scores are not numbers. Remedy: load it with another dtype (bfloat16)")
+            raise ValueError("the model's scores are not numbers. Fix: load it with another dtype (bfloat16)")
         return scores
 
 

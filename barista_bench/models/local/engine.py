@@ -88,9 +88,9 @@ class Engine:
         pictures, times = (Image.new("RGB", _FIRST_PICTURE),) * count, FrameTimes(1.0, tuple(range(count)))
         request = Request("the first", prompt, pictures, times=times)
         subject = "an image" if count else "a question"
-        remedy = "Remedy: use another checkpoint, or give the chat_template that it needs"
+        remedy = "Fix: use another checkpoint, or give the chat_template that it needs"
         if self.encoder.takes_video:
-            subject, remedy = "a video of two frames, which its processor cannot take", "Remedy: use frames_as=images"
+            subject, remedy = "a video of two frames, which its processor cannot take", "Fix: use frames_as=images"
         try:
             encoded = self.encoder.encode(request)
             if count and self.encoder.drops_images(request, encoded):
@@ -147,7 +147,7 @@ class Engine:
             return Failure(f"request {request.request_id}: its prompt cannot be prepared: {_cause(error)}")
         if self._context is not None and encoded.prompt_tokens >= self._context:
             too_long = f"its prompt of {encoded.prompt_tokens} tokens leaves no room in a context of {self._context}"
-            return Failure(f"request {request.request_id}: {too_long}. Remedy: fewer or smaller images (max_pixels)")
+            return Failure(f"request {request.request_id}: {too_long}. Fix: fewer or smaller images (max_pixels)")
         slots = tuple(range(len(request.seeds))) if config.temperature > 0 else (0,)
         seeds = tuple(request.seeds[slot] for slot in slots)
         return _GenerationJob(entry.index, bool(request.images), slots, seeds, encoded, matcher)

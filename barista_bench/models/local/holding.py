@@ -50,17 +50,17 @@ class AnswerHolder:
     ) -> None:
         remedy = "leave structured_output out"
         if not end_ids:
-            raise ModelError(f"model {name}: no token ends its answers, which cannot be held so. Remedy: {remedy}")
+            raise ModelError(f"model {name}: no token ends its answers, which cannot be held so. Fix: {remedy}")
         if too_long := sum(len(token.encode()) > _LONGEST for token in tokenizer.get_vocab()):
             reason = f"{too_long} of its tokens are longer than the {_LONGEST} bytes that llguidance reads"
-            raise ModelError(f"model {name}: its answers cannot be held to a schema: {reason}. Remedy: {remedy}")
+            raise ModelError(f"model {name}: its answers cannot be held to a schema: {reason}. Fix: {remedy}")
         try:
             size = max(vocabulary, len(tokenizer))
             self._tokenizer = from_tokenizer(tokenizer, n_vocab=size, eos_token=sorted(end_ids))
         except ValueError as error:
             reason = f"llguidance cannot read its tokenizer ({first_line(error)})"
             raise ModelError(
-                f"model {name}: its answers cannot be held to a schema: {reason}. Remedy: {remedy}"
+                f"model {name}: its answers cannot be held to a schema: {reason}. Fix: {remedy}"
             ) from error
         self._thought = tags and cast("tuple[str, str]", tuple(self._lark(tokenizer, tag) for tag in tags))
         self._matcher_of = lru_cache(_MAX_FORMS)(self._compile)

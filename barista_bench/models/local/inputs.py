@@ -109,17 +109,17 @@ class PromptEncoder:
         self._lock = Lock()
         self._image_tokens: dict[tuple[int, int], int] = {}
         if self.takes_video and getattr(processor, "video_processor", None) is None:
-            raise ModelError(f"model {name}: its processor takes no video. Remedy: use frames_as='images'")
+            raise ModelError(f"model {name}: its processor takes no video. Fix: use frames_as='images'")
         # Only the processor's own is applied, and some read none from the checkpoint.
         processor.chat_template = processor.chat_template or self.tokenizer.chat_template
         if not processor.chat_template:
             remedy = "use its instruction-tuned version, or give chat_template"
-            raise ModelError(f"model {name}: it has no chat template. Remedy: {remedy}")
+            raise ModelError(f"model {name}: it has no chat template. Fix: {remedy}")
         variables = template_kwargs or {}
         self._template_kwargs = template_variables(name, processor.chat_template, variables, settings.reasoning)
         if self.tokenizer.pad_token_id is None:
             if self.tokenizer.eos_token is None:
-                raise ModelError(f"model {name}: its tokenizer has no padding and no end token. Remedy: set pad_token")
+                raise ModelError(f"model {name}: its tokenizer has no padding and no end token. Fix: set pad_token")
             self.tokenizer.pad_token = self.tokenizer.eos_token
         # With padding on the right a model continues the padding instead of the prompt.
         self.tokenizer.padding_side = "left"
@@ -256,7 +256,7 @@ class PromptEncoder:
             listed = ", ".join(f"{rate:.3g}" for rate in sorted(rates))
             raise ValueError(
                 f"its videos have {listed} frames a second, and the processor takes one rate for all videos. "
-                "Remedy: say video_fps, or use frames_as=images"
+                "Fix: say video_fps, or use frames_as=images"
             )
         return rates.pop()
 

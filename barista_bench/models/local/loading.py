@@ -50,7 +50,7 @@ def load_checkpoint(
     path, folder, file = Path(name).expanduser(), name, dict[str, str]()
     if name.endswith(GGUF):  # a file of its folder
         if not path.is_file():
-            raise ModelError(f"model {name}: there is no such file. Remedy: check the path")
+            raise ModelError(f"model {name}: there is no such file. Fix: check the path")
         require_extra(f"reading {path.name}", "gguf", extra="gguf")
         folder, file = str(path.parent), {"gguf_file": path.name}
     model, processor = load_pretrained(
@@ -154,7 +154,7 @@ def _processor(
         processor = load_processor(name, wants_video=settings.frames_as == "video", **limits, **shared)
         check_limits(name, processor.image_processor, limits)
     elif limits:
-        raise ModelError(f"model {name}: reads no images. Remedy: leave {', '.join(limits)} out")
+        raise ModelError(f"model {name}: reads no images. Fix: leave {', '.join(limits)} out")
     if settings.chat_template:
         remedy = "name a file that holds a Jinja template"
         template = read_bounded_text(settings.chat_template, _MAX_TEMPLATE, remedy=remedy)
@@ -176,11 +176,11 @@ def check_limits(name: str, image_processor: object, limits: dict[str, int]) -> 
     for limit, value in limits.items():
         if limit not in parameters:
             remedy = "leave it out; this processor sets image sizes itself"
-            raise ModelError(f"model {name}: {class_name} has no {limit}. Remedy: {remedy}")
+            raise ModelError(f"model {name}: {class_name} has no {limit}. Fix: {remedy}")
         size = getattr(image_processor, "size", None) or {}
         edge = {"min_pixels": "shortest_edge", "max_pixels": "longest_edge"}[limit]
         if value not in (size.get(edge), getattr(image_processor, limit, None)):
-            raise ModelError(f"model {name}: {class_name} did not take {limit}={value}. Remedy: leave it out")
+            raise ModelError(f"model {name}: {class_name} did not take {limit}={value}. Fix: leave it out")
 
 
 def quantization_config(name: str, settings: TransformersSettings) -> BitsAndBytesConfig:
@@ -195,13 +195,13 @@ def quantization_config(name: str, settings: TransformersSettings) -> BitsAndByt
     subject = f"model {name}: {settings.quantization} quantisation"
     require_extra(subject, "bitsandbytes", extra="quantization")
     if not torch.cuda.is_available() or settings.device == "cpu":
-        raise ModelError(f"{subject} needs a CUDA GPU. Remedy: run it on one, or leave quantization out")
+        raise ModelError(f"{subject} needs a CUDA GPU. Fix: run it on one, or leave quantization out")
     config = AutoConfig.from_pretrained(
         name, revision=settings.revision or "main", trust_remote_code=settings.trust_remote_code
     )
     if getattr(config, "quantization_config", None) is not None:
         # transformers would keep to the checkpoint's own, and results would name the wrong one.
-        raise ModelError(f"{subject} of a checkpoint that is quantised already. Remedy: leave quantization out")
+        raise ModelError(f"{subject} of a checkpoint that is quantised already. Fix: leave quantization out")
     if settings.quantization == "8bit":
         return BitsAndBytesConfig(load_in_8bit=True)
     return BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_compute_dtype=torch.bfloat16)
@@ -231,14 +231,14 @@ def fetch_adapter(adapter: str, revision: str | None = None) -> Path:
         except (OSError, HfHubHTTPError, HFValidationError) as error:
             raise ModelError(
                 f"adapter {adapter}: is not a folder and cannot be fetched ({type(error).__name__}). "
-                "Remedy: give a folder, or a Hub id that this machine can reach"
+                "Fix: give a folder, or a Hub id that this machine can reach"
             ) from error
     elif revision is not None:
-        raise ModelError(f"adapter {adapter}: a folder has no revisions. Remedy: leave adapter_revision out")
+        raise ModelError(f"adapter {adapter}: a folder has no revisions. Fix: leave adapter_revision out")
     for name in (_CONFIG, _WEIGHTS):
         if not (folder / name).is_file():
             # Other weight files are pickles, which run code when they are read.
-            raise ModelError(f"adapter {adapter}: holds no {name}. Remedy: save it with peft, as safetensors")
+            raise ModelError(f"adapter {adapter}: holds no {name}. Fix: save it with peft, as safetensors")
     return folder
 
 
@@ -268,7 +268,7 @@ def add_adapter(model: PreTrainedModel, folder: Path, adapter: str) -> None:
     from safetensors import SafetensorError
 
     require_extra(f"adapter {adapter}:", "peft", extra="peft")
-    remedy = "Remedy: give the model that the adapter was trained on"
+    remedy = "Fix: give the model that the adapter was trained on"
     try:
         report = model.load_adapter(str(folder), use_safetensors=True)
     except (ValueError, KeyError, TypeError, AttributeError, RuntimeError, OSError, SafetensorError) as error:

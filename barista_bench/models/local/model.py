@@ -59,7 +59,7 @@ class TransformersModel(NumberedStream):
         from barista_bench.models.local.inputs import PromptEncoder
 
         if model.config.is_encoder_decoder:
-            raise ModelError(f"model {identity.name}: is an encoder-decoder model. Remedy: use a decoder")
+            raise ModelError(f"model {identity.name}: is an encoder-decoder model. Fix: use a decoder")
         self.identity, self.box_format = identity, settings.box_format or box_format
         encoder = PromptEncoder(processor, identity.name, settings, settings.template_kwargs)
         self.reads_text_alone = encoder.reads_text_alone
@@ -123,7 +123,7 @@ class TransformersModel(NumberedStream):
             opening, closing = encoder.tags
             raise ModelError(
                 f"model {self.identity.name}: thinking_budget is set, but neither its chat template nor its "
-                f"vocabulary knows {opening} and {closing}. Remedy: leave thinking_budget out, or give think_tags"
+                f"vocabulary knows {opening} and {closing}. Fix: leave thinking_budget out, or give think_tags"
             )
         return self._engine.work(requests, config, at_once=at_once)
 

@@ -71,7 +71,7 @@ def load_processor(name: str, *, wants_video: bool, **settings: Any) -> Processo
         require_extra(subject, "torchvision", extra="video")
         raise
     if getattr(processor, "image_processor", None) is None:
-        raise ModelError(f"{subject} takes no images. Remedy: use a vision-language model")
+        raise ModelError(f"{subject} takes no images. Fix: use a vision-language model")
     return processor
 
 
@@ -266,15 +266,15 @@ def template_variables(
     for variable in template_kwargs:
         if variable in _RESERVED_NAMES or variable not in variables:  # it would go to the processor instead, or nowhere
             remedy = "leave it out of template_kwargs"
-            raise ModelError(f"model {name}: its chat template reads no {variable!r}. Remedy: {remedy}")
+            raise ModelError(f"model {name}: its chat template reads no {variable!r}. Fix: {remedy}")
     switches = reasoning_switches(template, reasoning) if reasoning else {}
     if reasoning and not switches:
         levels = [level for level in REASONING if reasoning_switches(template, level)]
         problem = f"its chat template has no switch for reasoning {reasoning}"
         remedy = f"say --reasoning {', '.join(levels)}" if levels else "leave reasoning out"
-        raise ModelError(f"model {name}: {problem}. Remedy: {remedy}")
+        raise ModelError(f"model {name}: {problem}. Fix: {remedy}")
     if doubled := sorted(switches.keys() & template_kwargs.keys()):
-        raise ModelError(f"model {name}: template_kwargs sets {doubled}, as reasoning does. Remedy: leave one out")
+        raise ModelError(f"model {name}: template_kwargs sets {doubled}, as reasoning does. Fix: leave one out")
     return {**template_kwargs, **switches}
 
 

@@ -254,7 +254,7 @@ class Calls:
             with anyio.fail_after(self._settings.timeout):  # the client's own counts between two packets only
                 response = await self._client.post(_PATH, cast_to=httpx2.Response, body=body)
         except (TimeoutError, openai.APITimeoutError):
-            problem = f"no answer within {self._settings.timeout:g} s. Remedy: raise timeout if answers are long"
+            problem = f"no answer within {self._settings.timeout:g} s. Fix: raise timeout if answers are long"
             return TransientError(f"{self._endpoint}: {problem}", congestion="timeout")
         except openai.APIStatusError as error:
             headers, content = error.response.headers, error.response.content

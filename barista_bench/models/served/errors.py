@@ -192,18 +192,18 @@ def _fatal_error(
         # Not quoted: servers repeat (parts of) the key here.
         if endpoint.key_env is None:
             remedy = "name the environment variable that holds the key with api_key_env"
-            return ModelError(f"{endpoint}: requires a key ({status}), and none was sent. Remedy: {remedy}")
+            return ModelError(f"{endpoint}: requires a key ({status}), and none was sent. Fix: {remedy}")
         remedy = f"check the environment variable {endpoint.key_env}"
-        return ModelError(f"{endpoint}: refused our key ({status}). Remedy: {remedy}")
+        return ModelError(f"{endpoint}: refused our key ({status}). Fix: {remedy}")
     if status == 404 or codes & _NO_SUCH_MODEL:
         return ModelError(
-            f"{endpoint}: there is no such model or endpoint ({status}: {message}). Remedy: compare the name with "
+            f"{endpoint}: there is no such model or endpoint ({status}: {message}). Fix: compare the name with "
             f"{endpoint.url}/models; base_url usually ends in /v1"
         )
     if status == 402 or (status == 429 and codes & _NO_MONEY):
-        return ModelError(f"{endpoint}: the account's quota is used up ({status}: {message}). Remedy: raise it")
+        return ModelError(f"{endpoint}: the account's quota is used up ({status}: {message}). Fix: raise it")
     if 300 <= status < 400:
-        return ModelError(f"{endpoint}: the server redirects ({status}). Remedy: give that address as base_url")
+        return ModelError(f"{endpoint}: the server redirects ({status}). Fix: give that address as base_url")
     return None
 
 

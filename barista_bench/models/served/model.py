@@ -71,13 +71,13 @@ class ServedModel(NumberedStream):
         """
         require_extra(f"model {name}: asking a server", "openai", "anyio", "httpx2", "tenacity", extra="api")
         if not name.strip():
-            raise ConfigError("the model's name is empty. Remedy: give the name that the server lists")
+            raise ConfigError("the model's name is empty. Fix: give the name that the server lists")
         table = checked(ServedSettings, settings)
         if table.frames_as == "video" and table.image_format == "png":
-            raise ConfigError("frames of a video are sent as JPEG. Remedy: leave image_format out, or frames_as=video")
+            raise ConfigError("frames of a video are sent as JPEG. Fix: leave image_format out, or frames_as=video")
         if table.reasoning_value is not None and has_field(table.extra_body, table.reasoning_field):
             raise ConfigError(
-                f"extra_body sets {table.reasoning_field}, which `reasoning` also sets. Remedy: leave out one of them"
+                f"extra_body sets {table.reasoning_field}, which `reasoning` also sets. Fix: leave out one"
             )
         model = cls(name, checked(ServedSettings, settings | {"base_url": table.url}))  # with the environment's address
         model._endpoint()  # a missing key is reported now, and not when the data are ready
@@ -94,7 +94,7 @@ class ServedModel(NumberedStream):
         """
         if config.thinking_budget is not None and self.settings.thinking_budget_field is None:
             raise ModelError(
-                f"model {self.name}: servers differ in how they take a thinking budget. Remedy: name the field with "
+                f"model {self.name}: servers differ in how they take a thinking budget. Fix: name the field with "
                 "thinking_budget_field (dots go into objects), or leave thinking_budget out"
             )
 

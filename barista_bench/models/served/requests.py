@@ -131,7 +131,7 @@ def _clip_times(request: Request, settings: ServedSettings) -> FrameTimes | None
     if len(times) > 1:
         raise ValueError(
             f"it has {len(times)} videos of different times, and a call tells a server the times of one. "
-            "Remedy: use frames_as=images"
+            "Fix: use frames_as=images"
         )
     return next(iter(times), None)
 

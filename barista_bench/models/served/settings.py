@@ -123,7 +123,7 @@ class ServedSettings(GeneratorSettings):
             )
             raise ConfigError(
                 f"reasoning is {self.reasoning!r}, which the field {self.reasoning_field} cannot say. "
-                f"Remedy: {remedy}, or name another --reasoning-field"
+                f"Fix: {remedy}, or name another --reasoning-field"
             )
         return value
 
@@ -157,12 +157,12 @@ class ServedSettings(GeneratorSettings):
             variable = "that api_key_env names" if self.api_key_env else DEFAULT_KEY_ENV
             raise ModelError(
                 f"{self.url} is asked with a key, and the environment variable {variable} is empty. "
-                "Remedy: set it, or give another api_key_env or base_url"
+                "Fix: set it, or give another api_key_env or base_url"
             )
         if any(not 32 < ord(letter) < 127 for letter in key):
             raise ModelError(
                 f"the key in {self.key_env} holds characters that no header can. "
-                "Remedy: set it again, without spaces or line breaks"
+                "Fix: set it again, without spaces or line breaks"
             )
         return key
 

@@ -169,7 +169,7 @@ class ServerState:
         if self._failures_in_a_row >= self._max_failures:
             raise ModelError(
                 f"{endpoint}: {self._failures_in_a_row} requests in a row failed at every attempt, the last with: "
-                f"{error}. Remedy: check the server, then resume the run"
+                f"{error}. Fix: check the server, then resume the run"
             )
 
     def check_json(self, reply: Reply, endpoint: Endpoint) -> None:

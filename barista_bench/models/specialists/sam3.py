@@ -84,9 +84,9 @@ class Sam3Grounder:
         thresholds = {"threshold": threshold, "mask_threshold": mask_threshold}
         for name, value in thresholds.items():
             if not 0 <= value <= 1:
-                raise ConfigError(f"{name} is {value}. Remedy: give {flag_of(name)} from 0 to 1")
+                raise ConfigError(f"{name} is {value}. Fix: give {flag_of(name)} from 0 to 1")
         if batch_size < 1:
-            raise ConfigError(f"batch_size is {batch_size}. Remedy: give --batch-size 1 or more")
+            raise ConfigError(f"batch_size is {batch_size}. Fix: give --batch-size 1 or more")
         self.identity = ModelIdentity(identity.name, identity.revision, {**identity.settings, **thresholds})
         self.box_format, self.batch_size = BoxFormat("xyxy", None), batch_size
         self._model, self._processor, self._thresholds = model, processor, thresholds
@@ -154,12 +154,12 @@ class Sam3Grounder:
         if wants_masks(request):
             if problem := problem_with(request):
                 remedy = "see barista_bench.models.specialists.sam3_masks"
-                return Failure(f"{request.request_id}: {problem}. Remedy: {remedy}")
+                return Failure(f"{request.request_id}: {problem}. Fix: {remedy}")
             return self._length_refusal(request, phrases_of(request))
         phrase = request.inputs.get("phrase")
         if not isinstance(phrase, str) or not phrase.strip():
             remedy = "ask it barista/grounding, the task whose inputs have a phrase"
-            return Failure(f"{request.request_id}: SAM 3 grounds a phrase, but got none. Remedy: {remedy}")
+            return Failure(f"{request.request_id}: SAM 3 grounds a phrase, but got none. Fix: {remedy}")
         if len(request.images) != 1:
             return Failure(f"{request.request_id}: SAM 3 looks at one image, not {len(request.images)}")
         return self._length_refusal(request, (phrase,))
@@ -175,7 +175,7 @@ class Sam3Grounder:
         """Return the masks of a clip that is seen in one pass."""
         if self._open_video is None:
             remedy = "ask with mode=frame_wise"
-            return Failure(f"{request.request_id}: this SAM 3 looks at single images. Remedy: {remedy}")
+            return Failure(f"{request.request_id}: this SAM 3 looks at single images. Fix: {remedy}")
         try:
             self._video = self._video or self._open_video()
             masks = self._video.segment(request.images, phrases_of(request), images_to_segment(request))
@@ -304,7 +304,7 @@ class Sam3Video:
         import torch
 
         if len({image.size for image in images}) > 1:
-            raise ModelError("the images of a clip have several sizes. Remedy: ask with mode=frame_wise")
+            raise ModelError("the images of a clip have several sizes. Fix: ask with mode=frame_wise")
         width, height = images[0].size
         masks = {index: np.zeros((height, width), dtype=np.bool_) for index in indices}
         with torch.inference_mode():

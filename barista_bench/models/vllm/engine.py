@@ -122,7 +122,7 @@ class _Process:
             )
         except OSError as error:
             remedy = "name the interpreter of an environment that has vllm"
-            raise ModelError(f"engine_python {command[0]}: {error.strerror}. Remedy: {remedy}") from error
+            raise ModelError(f"engine_python {command[0]}: {error.strerror}. Fix: {remedy}") from error
         self.kill = weakref.finalize(self, _kill, self._process, self.calls)
         stdin, stdout = cast("tuple[BinaryIO, BinaryIO]", (self._process.stdin, self._process.stdout))
         threading.Thread(target=_write, args=(stdin, arguments, self.calls), daemon=True).start()
@@ -229,7 +229,7 @@ class VllmEngine:
             return message.ready
         self._process, cause = None, process.end(str(message))
         remedy = "read its message; --engine-python sets the interpreter, --engine-args vLLM's arguments"
-        raise ModelError(f"model {self._name}: vLLM cannot start, {cause}. Remedy: {remedy}")
+        raise ModelError(f"model {self._name}: vLLM cannot start, {cause}. Fix: {remedy}")
 
     def close(self) -> None:
         """Kill it, even during work; the next call restarts it."""
@@ -295,7 +295,7 @@ class VllmEngine:
         death = f"model {self._name}: vLLM died, {cause}"
         if self._deaths > MAX_DEATHS:
             remedy = "fix the cause, then resume the run"
-            raise ModelError(f"{death}; that is {self._deaths} times in a row. Remedy: {remedy}")
+            raise ModelError(f"{death}; that is {self._deaths} times in a row. Fix: {remedy}")
         log.warning("%s. It is restarted, and %d prompts are repeated", death, len(self._calls))
         calls = list(self._calls.values())
         if process.is_ready and len(calls) == 1 and calls[0].suspected:

@@ -122,7 +122,7 @@ class VllmModel(NumberedStream):
         require_libraries()
         if name.endswith(GGUF):  # vLLM 0.32 leaves that to a plugin, which is built only for CUDA
             remedy = "leave engine out, or give a folder with safetensors"
-            raise ModelError(f"model {name}: vLLM reads no GGUF. Remedy: {remedy}")
+            raise ModelError(f"model {name}: vLLM reads no GGUF. Fix: {remedy}")
         table = checked(VllmSettings, settings)
         folder, revision = fetch_checkpoint(name, table.revision)
         return cls(name, folder, revision, table)
@@ -132,7 +132,7 @@ class VllmModel(NumberedStream):
     ) -> Iterator[tuple[int, AnsweredRequest]]:
         if config.thinking_budget is not None:
             remedy = "leave thinking_budget out, or run it without --engine"
-            raise ModelError(f"model {self.identity.name}: vLLM is given no thinking budget here. Remedy: {remedy}")
+            raise ModelError(f"model {self.identity.name}: vLLM is given no thinking budget here. Fix: {remedy}")
         source, has_more = enumerate(requests), True
         at_engine: dict[int, Request] = {}
         try:
@@ -290,7 +290,7 @@ def _environment(settings: VllmSettings) -> dict[str, str]:
     device_type, _, number = settings.device.partition(":")
     if device_type not in ("auto", "cuda", "cpu") or not (number or "0").isdecimal():
         remedy = "give --device auto, cpu, cuda or cuda:1; --tensor-parallel spreads the weights"
-        raise ConfigError(f"device {settings.device!r}: vLLM does not support it. Remedy: {remedy}")
+        raise ConfigError(f"device {settings.device!r}: vLLM does not support it. Fix: {remedy}")
     if device_type == "cpu":
         variables["CUDA_VISIBLE_DEVICES"] = ""
     elif number:
@@ -301,6 +301,6 @@ def _environment(settings: VllmSettings) -> dict[str, str]:
         if len(names) <= last:
             need = f"device {settings.device} takes GPUs {first} to {last}, counted from 0"
             remedy = "start fewer processes, or lower tensor_parallel"
-            raise ConfigError(f"{need}, but CUDA_VISIBLE_DEVICES names {len(names)}. Remedy: {remedy}")
+            raise ConfigError(f"{need}, but CUDA_VISIBLE_DEVICES names {len(names)}. Fix: {remedy}")
         variables["CUDA_VISIBLE_DEVICES"] = ",".join(names[first : last + 1])
     return {**quiet, **variables}

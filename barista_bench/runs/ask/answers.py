@@ -112,7 +112,7 @@ class Spending:
         if not self._says_tokens:
             return BudgetError(
                 "stopped: the model does not report the tokens of its answers, so no limit can be enforced. "
-                "Remedy: leave max_cost and max_tokens_total out"
+                "Fix: leave max_cost and max_tokens_total out"
             )
         spent, maximum, bounds = sum_tokens([self._spent_before, self._spent_here]), self._maximum(request), []
         if self._most_tokens is not None:
@@ -123,7 +123,7 @@ class Spending:
             bounds.append(f"{cost:.4f} US dollars of max_cost {self._most_cost:g}, and it could cost {most:.4f}")
         return BudgetError(
             f"stopped before the next request: spent are {'; '.join(bounds)}. All answers are logged. "
-            "Remedy: start the same command with a higher bound; nothing is asked twice"
+            "Fix: start the same command with a higher bound; nothing is asked twice"
         )
 
     def outlook(self, samples_left: float) -> str:
@@ -248,7 +248,7 @@ def answer_each(
             if name not in in_flight:
                 raise ModelError(
                     f"model {model.identity.name}: answered {name!r}, which was not asked or was answered before. "
-                    "Remedy: correct the model"
+                    "Fix: correct the model"
                 )
             count = len(in_flight[name][1].seeds)
             returned = [*answered.completions, *[None] * count][:count]

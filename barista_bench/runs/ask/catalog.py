@@ -63,13 +63,13 @@ def load_model(config: ModelSettings, tasks: TaskExamples) -> Model:
     """
     name, model = config.model, _load(config, tasks)
     if config.reasoning is not None and "reasoning" not in model.identity.settings:
-        raise ConfigError(f"{name}: has no switch for reasoning. Remedy: leave reasoning out")
+        raise ConfigError(f"{name}: has no switch for reasoning. Fix: leave reasoning out")
     if reads_text_alone(model) and "text_only" not in str(model.identity.settings.get("ablation", "")):
         for task, examples in tasks:
             if any(example.frames for example in examples.examples):
                 raise ConfigError(
                     f"{name}: reads text alone, and {task.benchmark}/{task.name} shows images. "
-                    f"Remedy: text_only:{name} asks it without them"
+                    f"Fix: text_only:{name} asks it without them"
                 )
     return model
 
@@ -78,7 +78,7 @@ def _load(config: ModelSettings, tasks: TaskExamples) -> Model:
     prefix, _, name = config.model.partition(":")
     if prefix in ABLATIONS:
         if not name:
-            raise ConfigError(f"{config.model!r} names no model. Remedy: write {prefix}:MODEL")
+            raise ConfigError(f"{config.model!r} names no model. Fix: write {prefix}:MODEL")
         from barista_bench.models.ablations import ablated
 
         return ablated(_load(config.model_copy(update={"model": name}), tasks), prefix)
@@ -87,7 +87,7 @@ def _load(config: ModelSettings, tasks: TaskExamples) -> Model:
         return scripted
     if name and prefix in plugin_entries("models"):
         if config.engine == "vllm":
-            raise ConfigError(f"--engine vllm runs local checkpoints, not {config.model}. Remedy: leave engine out")
+            raise ConfigError(f"--engine vllm runs local checkpoints, not {config.model}. Fix: leave engine out")
         return model_kind(prefix).load(config, name, tasks)
     refuse_mistyped(config.model)
     return _load_checkpoint(config)
@@ -97,7 +97,7 @@ def model_kind(name: str) -> ModelKind:
     """Return the kind registered for a prefix. Raises ConfigError for other names."""
     kind = load_plugin("models", name)
     if not isinstance(kind, ModelKind):
-        raise ConfigError(f"models: {name!r} is not a ModelKind. Remedy: correct its entry point")
+        raise ConfigError(f"models: {name!r} is not a ModelKind. Fix: correct its entry point")
     return kind
 
 
@@ -109,17 +109,15 @@ def specialists() -> frozenset[str]:
 def refuse_mistyped(name: str) -> None:
     """Refuse a mistyped built-in name, a file of answers and a prefix without a model, before the Hub is asked."""
     if Path(name).is_file() and not name.endswith(GGUF):
-        raise ConfigError(
-            f"{name}: is a file, not a checkpoint. Remedy: write predictions:{name} for a file of answers"
-        )
+        raise ConfigError(f"{name}: is a file, not a checkpoint. Fix: write predictions:{name} for a file of answers")
     if name.partition(":")[0] == HUMAN and not Path(name).exists():
-        raise ConfigError(f"{name!r}: people cannot be run. Remedy: let them answer in `barista-bench studio`")
+        raise ConfigError(f"{name!r}: people cannot be run. Fix: let them answer in `barista-bench studio`")
     if name.rstrip(":") in plugin_entries("models") and not Path(name).exists():
         kind = name.rstrip(":")
-        raise ConfigError(f"{name!r} names no model. Remedy: say which after a colon, {kind}:NAME")
+        raise ConfigError(f"{name!r} names no model. Fix: say which after a colon, {kind}:NAME")
     near = difflib.get_close_matches(name, BASELINES, n=1, cutoff=0.8)
     if near and near[0] != name and not Path(name).exists():
-        raise ConfigError(f"no model {name!r}. Remedy: did you mean {near[0]}? Else give a folder or an id as org/name")
+        raise ConfigError(f"no model {name!r}. Fix: did you mean {near[0]}? Else give a folder or an id as org/name")
 
 
 _METHODS: Mapping[str, Method] = {
@@ -154,7 +152,7 @@ def _scripted_model(name: str, tasks: TaskExamples) -> ScriptedModel | None:
             if not task.has_answer(example):
                 raise ConfigError(
                     f"oracle: the answer of {example.example_id} is hidden (split {example.metadata.get('split')}). "
-                    "Remedy: name a --split whose answers are known"
+                    "Fix: name a --split whose answers are known"
                 )
     elif name != "chance":
         for task, examples in tasks:  # a task without this baseline raises an error before anything is asked
@@ -174,19 +172,19 @@ def check_fit(name: str, task: Task, examples: ExampleSet) -> None:
     prefix, _, rest = name.partition(":")
     if prefix in ABLATIONS and rest:
         if prefix == "text_only" and without_ablations(rest).startswith(_DUAL):
-            raise ConfigError(f"{name} compares texts with no image. Remedy: use another ablation, or none")
+            raise ConfigError(f"{name} compares texts with no image. Fix: use another ablation, or none")
         check_fit(rest, task, examples)
         return
     _scripted_model(name, [(task, examples)])
     if not task.answered_by_text and prefix not in (*SCRIPTED, "predictions"):
         raise ConfigError(
             f"{task.benchmark}/{task.name} follows given masks, which {name} does not read. "
-            "Remedy: leave the task out, or write the model's masks to a file (docs/predictions.md): predictions:FILE"
+            "Fix: leave the task out, or write the model's masks to a file (docs/predictions.md): predictions:FILE"
         )
     if name.startswith(_DUAL) and len(examples) and not task.choices(examples.examples[0]):
         raise ConfigError(
             f"{task.benchmark}/{task.name} gives no texts to choose from, which {name} would score. "
-            "Remedy: ask a model that generates"
+            "Fix: ask a model that generates"
         )
 
 
@@ -208,7 +206,7 @@ def check_schemas(config: ModelSettings, task: Task, examples: ExampleSet) -> No
         if problem := complaint(json.loads(schema)):
             raise ConfigError(
                 f"{task.benchmark}/{task.name}: answers cannot be held to the schema of {example_id}: {problem}. "
-                "Remedy: leave structured_output or the task out"
+                "Fix: leave structured_output or the task out"
             )
 
 
@@ -361,4 +359,4 @@ def _refuse_unsupported(config: ModelSettings) -> None:
     for name in TransformersSettings.model_fields.keys() - VllmSettings.model_fields.keys():
         if getattr(config, name) != TransformersSettings.model_fields[name].get_default(call_default_factory=True):
             remedy = "leave it out (engine_args holds what vLLM calls it), or leave engine out"
-            raise ConfigError(f"{name} is not for --engine vllm. Remedy: {remedy}")
+            raise ConfigError(f"{name} is not for --engine vllm. Fix: {remedy}")

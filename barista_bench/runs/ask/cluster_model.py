@@ -95,7 +95,7 @@ class ModelCopy:
             return []
         opened = open_tasks(self._config)
         if [task.examples.content_hash for task in opened] != self._content_hashes:
-            raise DataError(f"{self._config.data}: holds other examples. Remedy: copy the same dataset to every node")
+            raise DataError(f"{self._config.data}: holds other examples. Fix: copy the same dataset to every node")
         return [(task.task, task.examples) for task in opened]
 
     def answer(self, requests: Sequence[Request], config: GenerationConfig) -> Iterator[NodeAnswer]:
@@ -176,7 +176,7 @@ class ClusterModel:
 
     def __init__(self, config: ModelSettings, address: str, tasks: TaskExamples) -> None:
         if config.engine != "transformers":  # its versions on the nodes would be neither compared nor recorded
-            raise ConfigError(f"a cluster does not run --engine {config.engine}. Remedy: leave engine or cluster out")
+            raise ConfigError(f"a cluster does not run --engine {config.engine}. Fix: leave engine or cluster out")
         cluster = RayCluster(address, needed_paths(config, tasks))
         import ray
 
@@ -285,7 +285,7 @@ class ClusterModel:
         if loaded_copy.identity != (first := self._loaded_copies[0].identity):
             raise ClusterError(
                 f"node {remote_copy.node.name} has another model: {loaded_copy.identity}, not {first} as the "
-                "first. Remedy: give every node the same checkpoint and packages, and say --dtype"
+                "first. Fix: give every node the same checkpoint and packages, and say --dtype"
             )
         self._copies.append(remote_copy)
 
@@ -299,7 +299,7 @@ class ClusterModel:
 
     def _refuse_none_left(self) -> None:
         if not self._copies and not self._loading:
-            remedy = "Remedy: see to the nodes, and start the command again"
+            remedy = "Fix: see to the nodes, and start the command again"
             raise ClusterError(f"all copies of the model were lost. {remedy}")
 
 
@@ -311,13 +311,13 @@ def placements(device: str, nodes: Sequence[ClusterNode]) -> list[tuple[ClusterN
     """
     if device.startswith("cuda:"):
         what = f"device is {device}, and Ray chooses among a cluster's GPUs"
-        raise ConfigError(f"{what}. Remedy: give --device auto or cuda")
+        raise ConfigError(f"{what}. Fix: give --device auto or cuda")
     with_gpus = [node for node in nodes if node.gpus]
     if device == "cpu" or (device == "auto" and not with_gpus):
         return [(node, node.cpus, 0) for node in nodes]
     if not with_gpus:
         what = f"device is {device}, and the cluster has no GPU"
-        raise ConfigError(f"{what}. Remedy: give --device auto or cpu, or join a node")
+        raise ConfigError(f"{what}. Fix: give --device auto or cpu, or join a node")
     if device == "split":
         return [(node, node.cpus, node.gpus) for node in with_gpus]
     return [(node, max(1, node.cpus // node.gpus), 1) for node in with_gpus for _ in range(node.gpus)]

@@ -217,7 +217,7 @@ def resolve(
         data = read_bounded(file, MAX_FILE, remedy="name a run file", error=ConfigError)
         content = load_yaml(data, str(file), remedy="write one `name: value` a line")
     if not isinstance(content, dict):
-        raise ConfigError(f"{file}: is not a mapping. Remedy: write one `name: value` per line")
+        raise ConfigError(f"{file}: is not a mapping. Fix: write one `name: value` per line")
     for name in content:
         check_known(name, f"setting in {file}:", table)
     return checked(table, {**(defaults or {}), **content, **variables, **explicit})
@@ -266,11 +266,11 @@ class Shard:
             rank = int(variables.get(rank_name, "0" if world == 1 else ""))
         except ValueError as error:
             raise ConfigError(
-                f"{rank_name} or {world_name} is not a number, or is missing ({error}). Remedy: set both, as "
+                f"{rank_name} or {world_name} is not a number, or is missing ({error}). Fix: set both, as "
                 "accelerate, torchrun and srun do, or neither"
             ) from error
         if not 0 <= rank < world:
-            raise ConfigError(f"{rank_name} {rank} is not below {world_name} {world}. Remedy: unset both")
+            raise ConfigError(f"{rank_name} {rank} is not below {world_name} {world}. Fix: unset both")
         return cls(rank, world)
 
     @classmethod
@@ -279,7 +279,7 @@ class Shard:
         if not cls.from_environment().is_alone:
             raise ConfigError(
                 "each process would score before the others have finished. "
-                "Remedy: start `run` under accelerate, and `evaluate` alone afterwards: nothing is asked again"
+                "Fix: start `run` under accelerate, and `evaluate` alone afterwards: nothing is asked again"
             )
 
     @property

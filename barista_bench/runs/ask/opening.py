@@ -82,7 +82,7 @@ def open_questions(config: RunConfig) -> list[OpenedTask]:
         for example in opened_task.examples.examples:
             if (first := task_by_example.setdefault(example.example_id, name)) != name:
                 raise ConfigError(
-                    f"example {example.example_id!r} is in both {first} and {name}. Remedy: run these tasks one by one"
+                    f"example {example.example_id!r} is in both {first} and {name}. Fix: run these tasks one by one"
                 )
     return opened_tasks
 
@@ -108,12 +108,12 @@ def _wording(config: RunConfig, spec: TaskSpec) -> PromptTexts | None:
     if unknown := sorted(places - packaged_places):
         raise ConfigError(
             f"{subject} have a place {{{unknown[0]}}}, which no value fills. "
-            f"Remedy: use only {', '.join(f'{{{name}}}' for name in sorted(packaged_places)) or 'texts without places'}"
+            f"Fix: use only {', '.join(f'{{{name}}}' for name in sorted(packaged_places)) or 'texts without places'}"
         )
     for name in sorted(packaged_places - places - IMAGE_PLACES):
         log.warning("%s have no place {%s}: the model does not see it", subject, name)
     if missing_texts := sorted(set(packaged.extra) - set(prompts.extra) - {IMAGE_TEXT, FROZEN_QUESTION}):
-        raise ConfigError(f"{subject} have no text extra.{missing_texts[0]}, which this task asks. Remedy: write one")
+        raise ConfigError(f"{subject} have no text extra.{missing_texts[0]}, which this task asks. Fix: write one")
     return prompts
 
 
@@ -139,11 +139,11 @@ def benchmarks_in(folder: str | Path) -> dict[str, Path]:
             continue
         if name in datasets:
             raise DataError(
-                f"{folder}: {datasets[name].name} and {path.name} are both of {name}. Remedy: keep one of them here"
+                f"{folder}: {datasets[name].name} and {path.name} are both of {name}. Fix: keep one of them here"
             )
         datasets[name] = path
     if not datasets:
-        raise DataError(f"{folder}: no built dataset in it. Remedy: name the folder in which `build` wrote datasets")
+        raise DataError(f"{folder}: no built dataset in it. Fix: name the folder where `build` wrote datasets")
     return {name: datasets[name] for name in BENCHMARKS if name in datasets}
 
 
@@ -154,9 +154,9 @@ def _dataset_names(folder: str) -> list[str]:
 
 def _specs_of_all_benchmarks(config: RunConfig) -> Iterator[TaskSpec]:
     if config.task != (ALL,):
-        raise ConfigError("all benchmarks have all of their tasks run. Remedy: leave task out, or name one benchmark")
+        raise ConfigError("all benchmarks have all of their tasks run. Fix: leave task out, or name one benchmark")
     if config.root is not None:
-        raise ConfigError("root is the folder of one dataset's videos. Remedy: leave it out, or name one benchmark")
+        raise ConfigError("root is the folder of one dataset's videos. Fix: leave it out, or name one benchmark")
     for name, path in benchmarks_in(config.data).items():
         # All splits of a benchmark that can be scored: some hide the answers of a split.
         benchmark = BENCHMARKS[name]
@@ -170,23 +170,23 @@ def _specs_of_one_benchmark(config: RunConfig) -> Iterator[TaskSpec]:
     if len(datasets := _dataset_names(config.data)) > 1:
         what = f"{len(datasets)} datasets are here ({', '.join(datasets)})"
         remedy = f"name one, such as {Path(config.data) / datasets[0]}, or give --benchmark all"
-        raise ConfigError(f"{config.data}: {what}. Remedy: {remedy}")
+        raise ConfigError(f"{config.data}: {what}. Fix: {remedy}")
     if "benchmark" not in config.model_fields_set and (Path(config.data) / MANIFEST).is_file():
         benchmark_name = str(read_manifest(config.data).get("benchmark", benchmark_name))
         if benchmark_name not in BENCHMARKS:
-            remedy = "Remedy: update the package"
+            remedy = "Fix: update the package"
             raise DataError(f"{config.data}: is of {benchmark_name!r}, which this version does not know. {remedy}")
     benchmark = get_benchmark(benchmark_name)
     names = tuple(name.removeprefix(f"{benchmark.name}/") for name in config.task)
     if names == (ALL,):
         names = _present_tasks(benchmark, config.data)
     elif ALL in names and ALL not in benchmark.task_names:
-        raise ConfigError("task names all and more. Remedy: give one or the other")
+        raise ConfigError("task names all and more. Fix: give one or the other")
     if len(set(names)) < len(names):
-        raise ConfigError(f"task names one twice: {', '.join(names)}. Remedy: name each once")
+        raise ConfigError(f"task names one twice: {', '.join(names)}. Fix: name each once")
     is_run = (config.out / CONFIG_FILE).is_file()
     if is_run and len(names) > 1:
-        raise ConfigError(f"{config.out}: is the run folder of one task. Remedy: name that task, or use another --out")
+        raise ConfigError(f"{config.out}: is the run folder of one task. Fix: name that task, or use another --out")
     for name in names:
         folder = config.out if is_run else config.out / name
         yield TaskSpec(benchmark, name, task_class(benchmark.name, name), config.data, folder, config.split)
@@ -199,5 +199,5 @@ def _present_tasks(benchmark: Benchmark, data: str) -> tuple[str, ...]:
         return (ALL,)
     tasks = tuple(name for name in known_names if name in present_names)
     if not tasks:
-        raise DataError(f"{data}: none of {', '.join(known_names)} is here. Remedy: name what `build` wrote")
+        raise DataError(f"{data}: none of {', '.join(known_names)} is here. Fix: name what `build` wrote")
     return tasks

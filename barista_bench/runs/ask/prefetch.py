@@ -59,7 +59,7 @@ def decode_ahead(
     """
     for name, value in (("workers", workers), ("max_items", max_items), ("max_bytes", max_bytes)):
         if value < 1:
-            raise ConfigError(f"{name} is {value}. Remedy: give 1 or more")
+            raise ConfigError(f"{name} is {value}. Fix: give 1 or more")
     return _prepare_ahead(_Budget(max_bytes, size_of), iter(items), prepare, workers, max_items, group_of)
 
 

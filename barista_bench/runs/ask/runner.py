@@ -70,7 +70,7 @@ def run_config(
     shard = Shard.from_environment()
     prices = prices_of(config, config.model)
     if config.is_bounded and not shard.is_alone:
-        raise ConfigError("max_cost and max_tokens_total need a single process. Remedy: leave them out, or start one")
+        raise ConfigError("max_cost and max_tokens_total need a single process. Fix: leave them out, or start one")
     opened_tasks = open_tasks(config) if opened_tasks is None else opened_tasks
     for opened_task in opened_tasks:
         check_place(opened_task.folder, RUN)
@@ -121,7 +121,7 @@ def open_model(config: RunConfig, shard: Shard, opened_tasks: Sequence[OpenedTas
     from barista_bench.runs.ask.cluster_model import ClusterModel  # imported on demand: few users have a cluster
 
     if not shard.is_alone:
-        raise ConfigError("a cluster needs a single driver process. Remedy: leave cluster out, or start one process")
+        raise ConfigError("a cluster needs a single driver process. Fix: leave cluster out, or start one process")
     return ClusterModel(config, config.cluster, tasks)
 
 
@@ -142,7 +142,7 @@ def with_aids(model: Model, config: RunConfig, opened_tasks: Sequence[OpenedTask
         asked = [each for each in opened.examples.examples if opened.only is None or each.example_id in opened.only]
         texts = book.texts(asked, aids, model.box_format)
         if not texts:
-            raise DataError(f"{opened.data}: no example of {opened.task.name} has these aids. Remedy: name other aids")
+            raise DataError(f"{opened.data}: no example of {opened.task.name} has these aids. Fix: name other aids")
         if lacking := len(asked) - len(texts):
             log.warning(
                 "%s: %d of %d examples are not asked: the video lacks such facts", opened.task.name, lacking, len(asked)
@@ -162,9 +162,7 @@ def locked_log(folder: Path, shard: Shard, launch: str) -> Iterator[SampleLog]:
     """Open this process's log of a run folder. Raises ConfigError if another start is still working there."""
     with SampleLog(shard.file(folder, "samples"), launch, hint=shard.sharing_hint) as log:
         if busy := running_elsewhere(folder, launch):
-            raise ConfigError(
-                f"{folder}: another start still writes {busy[0]}. Remedy: wait for it, or use another --out"
-            )
+            raise ConfigError(f"{folder}: another start still writes {busy[0]}. Fix: wait for it, or use another --out")
         yield log
 
 
@@ -229,7 +227,7 @@ def trained_videos(config: ModelSettings, box_format: BoxFormat) -> frozenset[st
         if training.box_format not in (None, str(box_format)):
             raise ConfigError(
                 f"{name}: was trained to write boxes as {training.box_format}, but the run asks for {box_format}. "
-                f"Remedy: say --box-format {training.box_format}"
+                f"Fix: say --box-format {training.box_format}"
             )
     return frozenset[str]().union(*(training.videos for training in trainings.values()))
 

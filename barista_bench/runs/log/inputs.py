@@ -164,9 +164,9 @@ def read_inputs(folder: Path) -> dict[str, str]:
 def _read_lines(path: Path) -> dict[str, _Line]:
     """Return the lines by example id. Raises DataError if the file is missing or damaged."""
     if not path.is_file():
-        raise DataError(f"{path}: missing, so the questions are unknown. Remedy: start the run again")
+        raise DataError(f"{path}: missing, so the questions are unknown. Fix: start the run again")
     if path.stat().st_size > MAX_BYTES:
-        raise DataError(f"{path}: is larger than {MAX_BYTES} bytes. Remedy: run again with another --out")
+        raise DataError(f"{path}: is larger than {MAX_BYTES} bytes. Fix: run again with another --out")
     lines = read_json_lines(path, MAX_LINE, _decode_line, what="is damaged", remedy="start the run again")
     return {line.example_id: line for _, line in lines}
 
@@ -194,7 +194,7 @@ def claim_inputs(folder: Path, examples: ExampleSet, inputs: Sequence[AskedInput
         try:
             before = _read_lines(path)
         except DataError as error:  # the input is known here
-            problem = str(error).partition(" Remedy:")[0].rstrip(".")
+            problem = str(error).partition(" Fix:")[0].rstrip(".")
             log.warning("%s. It is written again from the current inputs", problem)
     claimed, lines = [], []
     for example, asked_input in zip(examples.examples, inputs, strict=True):
@@ -204,7 +204,7 @@ def claim_inputs(folder: Path, examples: ExampleSet, inputs: Sequence[AskedInput
             if now.readable and now != earlier:
                 raise ConfigError(
                     f"{folder}: {example.example_id} has other images than when this run began. "
-                    "Remedy: name the dataset that it began with, or use another --out"
+                    "Fix: name the dataset that it began with, or use another --out"
                 )
             now = earlier
         claimed.append(replace(asked_input, fingerprint=now.fingerprint))
@@ -229,7 +229,7 @@ def merge_inputs(folders: Sequence[Path], out: Path) -> None:
             elif line.readable and line != merged_line:
                 raise ConfigError(
                     f"{folder}: {example_id} has other images than in {folders[0]} or one after it. "
-                    "Remedy: merge runs of the same files"
+                    "Fix: merge runs of the same files"
                 )
     _write_lines(out / INPUTS_FILE, merged.values())
 

@@ -256,7 +256,7 @@ def _refuse_version_of(path: Path, first_line: bytes) -> None:
     version = _version_of(first_line)
     if version not in (None, LOG_VERSION):
         raise DataError(
-            f"{path}: is a log of version {version}, but this package reads version {LOG_VERSION}. Remedy: start anew "
+            f"{path}: is a log of version {version}, but this package reads version {LOG_VERSION}. Fix: start anew "
             "with another --out, or use the package that wrote it"
         )
 
@@ -312,7 +312,7 @@ class SampleLog:
             self._lock.acquire(timeout=LOCK_WAIT, poll_interval=0.02)
         except Timeout as error:
             raise ConfigError(
-                f"{self.path}: another run is writing here. Remedy: wait for it, or use another --out{self._hint}"
+                f"{self.path}: another run is writing here. Fix: wait for it, or use another --out{self._hint}"
             ) from error
         try:
             refuse_other_version(self.path)

@@ -160,13 +160,13 @@ class BoxFit(Strict):
             return (
                 f"its boxes are read as {self.format} (mean best IoU {self.mean_best_iou:.2f}) and fit far better as "
                 f"{self.better_format} ({self.better_iou:.2f}). "
-                f"Remedy: run again with --box-format {self.better_format}"
+                f"Fix: run again with --box-format {self.better_format}"
             )
         for count, what in ((self.without_area, "have no area"), (self.outside, "reach out of the frame")):
             if self.boxes >= FEWEST_BOXES and count > self.boxes / 2:
                 return (
                     f"{count} of {self.boxes} boxes {what}, read as {self.format}, and no known format fits them. "
-                    "Remedy: look at some answers, and name the format that the model writes with --box-format"
+                    "Fix: look at some answers, and name the format that the model writes with --box-format"
                 )
         return ""
 

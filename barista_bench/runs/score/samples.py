@@ -104,7 +104,7 @@ def read_samples(folder: str | Path, *, data: Place = None, root: Place = None, 
     if unknown is not None:
         raise DataError(
             f"{folder / CONFIG_FILE}: its {len(by_example)} examples do not hold {unknown!r:.200}, which was asked. "
-            "Remedy: undo what was changed there (data.limit, identity.split), or start the run with the same command "
+            "Fix: undo what was changed there (data.limit, identity.split), or start the run with the same command "
             "again"
         )
     if not description.imported:
@@ -130,13 +130,13 @@ def run_task(description: RunDescription, options: Mapping[str, object]) -> Task
         raise ConfigError(
             f"{identity.benchmark}/{identity.task} was asked as version {identity.task_version}, but is now "
             f"{task_type.version}: its rules have changed. "
-            "Remedy: run it anew, or score it with the package that ran it"
+            "Fix: start a new run, or score it with the package that ran it"
         )
     asked_by = identity.options | ({"protocol": description.protocol} if "protocol" in task_type.options else {})
     for name, value in options.items():
         if name in asked_by and asked_by[name] != value:
             raise ConfigError(
-                f"option {name} changes what is asked: this run was asked with {asked_by[name]!r}. Remedy: run it anew"
+                f"option {name} changes the questions: this run used {asked_by[name]!r}. Fix: start a new run"
             )
     chosen = {**description.options, **asked_by, **options}
     refuse_unfetched(task_type, chosen, known=options)
@@ -163,7 +163,7 @@ def refuse_unfetched(task: type[Task], chosen: Mapping[str, object], *, known: C
             others = " or ".join(f"{other}={each}" for each in task.options[other].choices if each != reading_value)
             raise ConfigError(
                 f"option {name}: {value!r:.200} is not on this machine, and what only a run folder names is not "
-                f"fetched. Remedy: say --option {name}={value:.200} if you trust it, or --option {others}"
+                f"fetched. Fix: say --option {name}={value:.200} if you trust it, or --option {others}"
             )
 
 

@@ -152,14 +152,14 @@ def _scored_run(folder: str | Path, data: Place, root: Place, options: TaskOptio
             raise TaskError(faults[0])
         others = f"; {run.left_out} are not of the run that {CONFIG_FILE} describes" if run.left_out else ""
         remedy = "start the run with the same command again, which keeps its answers"
-        raise DataError(f"{folder}: no finished sample to score{others}. Remedy: {remedy}")
+        raise DataError(f"{folder}: no finished sample to score{others}. Fix: {remedy}")
     with_scores = {sample.name: sample for group in counted.values() for sample in group.samples}
     samples = tuple(with_scores.get(sample.name, sample) for sample in samples)
     results = _results(run, samples, counted, known_count)
     if results.primary not in results.figures:
         raise DataError(
             f"{folder}: {results.primary} is not defined for these {results.coverage.scored} samples: too few can be "
-            "compared. Remedy: run more examples (without a limit, or with a larger one)"
+            "compared. Fix: run more examples (without a limit, or with a larger one)"
         )
     return ScoredRun(run.folder, run.task, run.examples, samples, results, counted, run.description.name)
 
@@ -389,7 +389,7 @@ def options_of_each(folders: Sequence[str | Path], options: TaskOptions) -> list
     declared = [task_class(identity.benchmark, identity.task).options for identity in identities]
     for name in options:
         if not any(name in of_task for of_task in declared):
-            raise ConfigError(f"no task here has an option {name!r}. Remedy: leave it out")
+            raise ConfigError(f"no task here has an option {name!r}. Fix: leave it out")
     return [{name: value for name, value in options.items() if name in of_task} or None for of_task in declared]
 
 

@@ -256,7 +256,7 @@ def _refuse_version_of(path: Path, first_line: bytes) -> None:
     version = _version_of(first_line)
     if version not in (None, LOG_VERSION):
         raise DataError(
-            f"{path}: is a log of version {version}, but this package reads version {LOG_VERSION}. Fix: start anew "
+            f"{path}: is a log of version {version}, but this package reads version {LOG_VERSION}. Fix: start again "
             "with another --out, or use the package that wrote it"
         )
 

@@ -1,5 +1,5 @@
-"""Aids: the truth of one level of a question, from the graph, as text before the question; with controls.
+"""Aids: true facts of one level of the graph, as text before the question, with inert and false controls.
 
-`levels` says which levels there are and which of them a task admits, `graph_rows` reads the graph of a built dataset,
-`facts` finds what a question depends on, `texts` writes it down.
+`levels` lists the levels and the aids that each task admits. `graph_rows` reads the graph of a built dataset. `facts`
+finds the facts that a question depends on. `texts` writes them as text.
 """

@@ -1,4 +1,4 @@
-"""The facts of one level at some frames of a video: those that a question depends on, and others of the same form."""
+"""Find the facts of one level that a question depends on, and other facts of the same video in the same form."""
 
 from __future__ import annotations
 
@@ -21,14 +21,19 @@ _CONTACTS, _PLACES = "action_transition", "relation_change"
 THE_OBJECT: Final = "the object in the box"
 ANOTHER_OBJECT: Final = "an object outside the box"
 _SAME_PLACE: Final = 0.5
-"""IoU from which a box of an object says what another box of it says."""
+"""Two boxes of an object with at least this IoU count as the same fact."""
 
 
 class Fact(NamedTuple):
     """One line of an aid.
 
-    `parts` are texts, and places in `names`, which false aids exchange. It holds on the frames of `span`; `about` says
-    what it is about wherever it holds: facts of another moment about the same thing are no control.
+    Args:
+        names: the names that a false aid can exchange.
+        parts: the pieces of the text; an integer is an index into `names`.
+        span: the frames where the fact holds.
+        about: a key of the content, the same at every moment. A fact with the key of a needed fact is no control,
+            unless its box is at another place.
+        box: in pixels.
     """
 
     names: tuple[str, ...]
@@ -38,13 +43,13 @@ class Fact(NamedTuple):
     box: Box | None = None
 
     def words(self, renamed: Mapping[str, str] | None = None) -> str:
-        """The text, without box and time."""
+        """Return the text without box and time."""
         names = [(renamed or {}).get(name, name) for name in self.names]
         return "".join(names[part] if isinstance(part, int) else part for part in self.parts)
 
 
 class Scene(NamedTuple):
-    """A question's video, and the frames that its facts are of."""
+    """A question, its video, and the frames that the facts describe."""
 
     example: Example
     video: VideoRows
@@ -52,30 +57,30 @@ class Scene(NamedTuple):
 
     @property
     def span(self) -> Span:
-        """The frames from the first to the last, with the windows that detectors of changes look at."""
+        """The frames from the first to the last; for a clip, with the windows of change detection at both ends."""
         around = WINDOW if len(self.frames) > 1 else 0
         return max(0, self.frames[0] - around), min(self.video.frame_count, self.frames[-1] + around + 1)
 
 
 def shown_frames(example: Example) -> Frames:
-    """The frames that a question is about: all keyframes of a clip, whichever of them are shown."""
+    """Return the frames that a question is about; for a clip all keyframes, also those that are not shown."""
     keyframes = example.metadata.get("original_frame_indices")
     frames = keyframes if isinstance(keyframes, list) else [frame.frame_index for frame in example.frames]
     return tuple(int(frame) for frame in frames)
 
 
 def facts_of(level: Level, scene: Scene) -> list[Fact]:
-    """The facts of a level at the frames of a scene, each once, in the order of `in_order`."""
+    """Return the facts of a level at the frames of a scene, without duplicates, sorted by `in_order`."""
     return in_order(dict.fromkeys(_FACTS[level](scene)))
 
 
 def in_order(facts: Iterable[Fact]) -> list[Fact]:
-    """By names and time: so that what stands first or last in an aid says nothing."""
+    """Sort facts by names and time, so that the position of a line in an aid reveals nothing."""
     return sorted(facts, key=lambda fact: (fact.names, fact.span))
 
 
 def unneeded_facts(level: Level, scene: Scene, needed: Sequence[Fact]) -> list[Fact]:
-    """Facts of the same video and form that say nothing of what the needed ones say, in an order by content."""
+    """Return true facts of the same video and form that repeat no needed fact, in an order fixed by content."""
     known = {fact.about for fact in needed}
     pool: dict[Fact, None] = {}
     for frames in _other_moments(scene):
@@ -90,7 +95,7 @@ def unneeded_facts(level: Level, scene: Scene, needed: Sequence[Fact]) -> list[F
     for fact in shuffled:
         rank[fact] = times_said[fact.about]
         times_said[fact.about] += 1
-    return sorted(shuffled, key=lambda fact: rank[fact])  # what is said for the first time comes first
+    return sorted(shuffled, key=lambda fact: rank[fact])  # a second fact about a thing follows all first ones
 
 
 def _digest(*parts: object) -> bytes:
@@ -98,7 +103,7 @@ def _digest(*parts: object) -> bytes:
 
 
 def _other_moments(scene: Scene) -> Iterator[Frames]:
-    """The same frames moved to elsewhere in the video, without a frame in common, in an order by content."""
+    """Yield the frames shifted to other times in the video, without overlap, in an order fixed by content."""
     first, (low, high) = scene.frames[0], scene.span
     length = high - low
     starts = range(0, scene.video.frame_count - (scene.frames[-1] - first), max(1, min(5, length)))
@@ -108,7 +113,7 @@ def _other_moments(scene: Scene) -> Iterator[Frames]:
 
 
 def _is_elsewhere(fact: Fact, needed: Sequence[Fact]) -> bool:
-    """Whether a box is of a place where the needed boxes of that object are not."""
+    """Return whether the fact's box is at another place than every needed box of the same object."""
     box = fact.box
     if box is None:
         return False
@@ -123,7 +128,7 @@ def _iou(a: Box, b: Box) -> float:
 
 
 def _objects(scene: Scene) -> Iterator[Fact]:
-    """The marked objects of a frame, or what is in view at the ends of a clip, with boxes."""
+    """Yield the marked objects of a frame, or the named objects at both ends of a clip, with boxes."""
     if scene.example.task == "relations":
         yield from _marks(scene)
         return
@@ -141,19 +146,19 @@ def _marks(scene: Scene) -> Iterator[Fact]:
 
 
 def mark_text(mark: int) -> str:
-    """What stands before the name of a marked object."""
+    """Return the text before the name of a marked object."""
     return f"mark {mark}: "
 
 
 def _items(scene: Scene) -> Iterator[Fact]:
-    """The objects of another frame than the one with marks."""
+    """Yield the objects of another frame, which has no marks, as numbered items."""
     (frame,) = scene.frames
     for number, row in enumerate(scene.video.boxes.get(frame, ()), start=1):
         yield Fact((row.category,), (f"item {number}: ", 0), (frame, frame + 1), (row.object_id,), row.box)
 
 
 def _states(scene: Scene) -> Iterator[Fact]:
-    """The states, of those that change somewhere in the video, of objects that both ends of a clip show."""
+    """Yield the states of objects seen at both ends of a clip, if they change anywhere in the video."""
     values: dict[tuple[str, str], set[str]] = {}
     for row in scene.video.states:
         values.setdefault((row.object_id, row.kind), set()).add(row.value)
@@ -184,7 +189,7 @@ def _relations(scene: Scene) -> Iterator[Fact]:
 
 
 def _contacts(scene: Scene) -> Iterator[Fact]:
-    """What hands touch, and when they touch nothing."""
+    """Yield the objects that hands touch, and the times when a visible hand touches nothing."""
     hands = {row.object_id: row.category for frame in range(*scene.span) for row in scene.video.boxes.get(frame, ())}
     for hand_id, hand in hands.items():
         if hand.lower() not in HANDS:
@@ -201,7 +206,7 @@ def _contacts(scene: Scene) -> Iterator[Fact]:
 
 
 def _runs(frames: Sequence[int]) -> Iterator[Span]:
-    """Frames that follow each other, as spans."""
+    """Yield each series of consecutive frames as a span."""
     start = 0
     for at in range(1, len(frames) + 1):
         if at == len(frames) or frames[at] != frames[at - 1] + 1:
@@ -210,7 +215,7 @@ def _runs(frames: Sequence[int]) -> Iterator[Span]:
 
 
 def _relations_of_object(scene: Scene) -> Iterator[Fact]:
-    """The relations of the object to describe, without its name; at another moment, of others."""
+    """Yield the described object's relations, without its name; at another moment, the relations of other objects."""
     (frame,) = scene.frames
     described = str(scene.example.evidence["object_ids"][0])  # type: ignore[index]
     is_shown = frame == scene.example.frames[0].frame_index
@@ -235,13 +240,13 @@ def _verb(value: str) -> str:
 
 
 def _holding(scene: Scene, row: RelationRow) -> list[Span]:
-    """The parts of the scene on which a relation holds and both its ends have a box."""
+    """Return the parts of the scene where a relation holds and both its objects have a box."""
     part = _common(row.span, scene.span)
     return scene.video.seen(part, row.source_id, row.target_id) if part else []
 
 
 def _activities(scene: Scene) -> Iterator[Fact]:
-    """The activities that go on, each with its last frame."""
+    """Yield the activities in the scene; a span includes the last frame of its activity."""
     for row in scene.video.activities:
         part = _common((row.span[0], row.span[1] + 1), scene.span)
         if part and row.name:

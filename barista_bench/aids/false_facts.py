@@ -1,4 +1,4 @@
-"""False facts: the needed ones with boxes or names exchanged, and the answer that follows from them."""
+"""Make false facts: exchange boxes or names in the needed facts, and find the answer that follows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from barista_bench.scene_graph.video_graph import HANDS, UNNAMED
 
 
 class FalseFacts(NamedTuple):
-    """Facts to give, with the names to exchange in them, and the target of the answer that follows."""
+    """False facts, the names to exchange in their text, and the target that follows from them."""
 
     facts: Sequence[Fact]
     renamed: Mapping[str, str]
@@ -27,7 +27,7 @@ class FalseFacts(NamedTuple):
 
 
 def false_facts(level: Level, scene: Scene, needed: Sequence[Fact]) -> FalseFacts | None:
-    """The false facts of a level; None where no other answer would follow."""
+    """Return the false facts of a level; None where no other answer would follow."""
     match scene.example.task:
         case "relations":
             return _moved_boxes(scene, needed)
@@ -41,7 +41,7 @@ def false_facts(level: Level, scene: Scene, needed: Sequence[Fact]) -> FalseFact
 
 
 def _moved_boxes(scene: Scene, needed: Sequence[Fact]) -> FalseFacts | None:
-    """Each mark that has a relation is said to be where the next of them is: so are its relations."""
+    """Give each mark that has a relation the box of the next such mark; the relations move with the boxes."""
     relations: list[dict[str, object]] = scene.example.target["relations"]  # type: ignore[assignment]
     marks = sorted({int(str(item[end])) for item in relations for end in ("source_id", "target_id")})
     fact_of = {fact.parts[0]: fact for fact in needed}
@@ -60,7 +60,7 @@ def _moved_boxes(scene: Scene, needed: Sequence[Fact]) -> FalseFacts | None:
 
 
 def _exchanged_names(level: Level, scene: Scene, needed: Sequence[Fact]) -> FalseFacts | None:
-    """The names in the answer change places with others of the video. Only templates write the other answer."""
+    """Exchange names in the answer with other names of the video; only answers from a template can be rewritten."""
     example = scene.example
     if example.metadata.get("writer") != "template":
         return None
@@ -85,7 +85,7 @@ def _exchanged_names(level: Level, scene: Scene, needed: Sequence[Fact]) -> Fals
 
 
 def _names(level: Level, scene: Scene) -> set[str]:
-    """The names of the video that could stand in the place of others."""
+    """Return the names in the video that can replace a name of this level."""
     if level == "activities":
         return {row.name for row in scene.video.activities if row.name}
     names = {row.category for rows in scene.video.boxes.values() for row in rows}
@@ -93,7 +93,7 @@ def _names(level: Level, scene: Scene) -> set[str]:
 
 
 def _exchange(example: Example, said: Iterable[str], names: set[str]) -> dict[str, str]:
-    """Each of the names with another one, both ways; as far as there are enough."""
+    """Pair names of `said` with other names, as far as there are enough; map each pair in both directions."""
     said = sorted(said)
     free = sorted(names - set(said), key=lambda name: content_seed("false", example.example_id, name))
     renamed: dict[str, str] = {}
@@ -103,7 +103,7 @@ def _exchange(example: Example, said: Iterable[str], names: set[str]) -> dict[st
 
 
 def _other_ends(scene: Scene, needed: Sequence[Fact]) -> FalseFacts | None:
-    """What the object stands in relation to is called otherwise."""
+    """Rename the objects to which the described object is related."""
     said = {name for fact in needed for name in fact.names if name.lower() not in HANDS}
     free = _names("relations", scene) - {scene.example.label}
     renamed = _exchange(scene.example, said, free)
@@ -116,7 +116,7 @@ def _other_ends(scene: Scene, needed: Sequence[Fact]) -> FalseFacts | None:
 
 
 def _another_segment(level: Level, scene: Scene, needed: Sequence[Fact]) -> FalseFacts | None:
-    """The facts of another activity of the video, as if they were of the frames that are shown."""
+    """Return the facts of another activity of the video, shifted to the times of the question's frames."""
     example = scene.example
     choices = {choice.text: choice for choice in ActivityInputs.of(example).choices}
     segments = [row for row in scene.video.activities if row.name in choices and row.name != example.label]

@@ -1,4 +1,4 @@
-"""The graph of the videos of a built dataset, from the tables that lie beside its questions."""
+"""Read the scene graphs of a built dataset from its graph tables."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class _Rows:
 
 
 class VideoRows:
-    """The graph of one video: frames count from 0, sizes are in pixels."""
+    """The graph of one video. Frames are numbered from 0; sizes are in pixels."""
 
     def __init__(self, frame_count: int, size: tuple[int, int], fps: float, rows: _Rows) -> None:
         self.frame_count, self.size, self.fps = frame_count, size, fps
@@ -78,7 +78,7 @@ class VideoRows:
 
     @cached_property
     def frames_of(self) -> dict[str, list[int]]:
-        """Object id to the frames on which it has a box, sorted."""
+        """Object id to the sorted frames where the object has a box."""
         frames: dict[str, list[int]] = defaultdict(list)
         for frame in sorted(self.boxes):
             for object_id in {row.object_id for row in self.boxes[frame]}:
@@ -86,7 +86,7 @@ class VideoRows:
         return frames
 
     def seen(self, span: Span, *object_ids: str) -> list[Span]:
-        """The parts of a span on which all of the objects have a box."""
+        """Return the parts of a span where all these objects have a box."""
         frames = [f for f in self.frames_of.get(object_ids[0], []) if span[0] <= f < span[1]]
         for other in object_ids[1:]:
             known = set(self.frames_of.get(other, []))
@@ -96,10 +96,10 @@ class VideoRows:
 
 
 def read_graph_rows(data: str | Path, video_ids: Collection[str]) -> dict[str, VideoRows]:
-    """The graph of each of the videos.
+    """Return the graph of each video by id.
 
     Raises:
-        DataError: the dataset is no built folder with graph tables, or lacks a video; names it.
+        DataError: a graph table is missing or unreadable, or lacks a video; the message names it.
     """
     tables = {config: _read(Path(data), config, video_ids) for config in _COLUMNS}
     rows: dict[str, _Rows] = defaultdict(_Rows)
@@ -132,8 +132,8 @@ def _read(data: Path, config: str, video_ids: Collection[str]) -> list[dict[str,
     files = sorted((data / config).glob("*.parquet"))
     if not files:
         raise DataError(
-            f"{data}: has no table {config}, and aids are made of it. Fix: name a folder that `build` wrote without "
-            "--config, which leaves graph tables out"
+            f"{data}: has no table {config}, which aids need. Fix: name a folder that `build` wrote without --config "
+            "(with --config it writes no graph tables)"
         )
     try:
         chosen = [("video_id", "in", sorted(video_ids))]

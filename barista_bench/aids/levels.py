@@ -1,9 +1,9 @@
-"""The levels that an answer depends on, which of them a task asks about, and which aids it admits.
+"""Levels of the scene graph: the levels that each task asks about, and the aids that it admits.
 
-An aid never gives the level that a task asks about. An aid is written `LEVEL` or `LEVEL:VARIANT`:
+A task never admits an aid of the level that it asks about. Write an aid as `LEVEL` or `LEVEL:VARIANT`:
 
     true    the facts of the level that the question depends on
-    inert   as many true facts of the same video, of equal form and length, that the question does not depend on
+    inert   as many true facts of the same video, in equal form and length, that the question does not depend on
     false   the needed facts with their names or boxes exchanged, so that another answer follows
 """
 
@@ -23,7 +23,7 @@ VARIANTS: Final[tuple[Variant, ...]] = get_args(Variant)
 
 
 class Aid(NamedTuple):
-    """One aid. Sorts as aids stand in a prompt."""
+    """A level and a variant: one aid."""
 
     level: Level
     variant: Variant = "true"
@@ -34,7 +34,7 @@ class Aid(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TaskLevels:
-    """The levels that a task asks about (none: it asks a conclusion), and the aids that it admits."""
+    """The levels that a task asks about (empty if it asks for a conclusion), and the aids that it admits."""
 
     asked: tuple[Level, ...]
     aids: tuple[Level, ...]
@@ -44,7 +44,7 @@ TASK_LEVELS: Final[dict[tuple[str, str], TaskLevels]] = {
     ("barista", "relations"): TaskLevels(("relations",), ("objects",)),
     ("barista", "referring"): TaskLevels(("objects", "states"), ("relations",)),
     ("barista", "temporal_vqa"): TaskLevels((), ("objects", "states", "relations", "activities")),
-    ("barista", "activity"): TaskLevels((), ("objects",)),  # states such as "grinding" name the activity
+    ("barista", "activity"): TaskLevels((), ("objects",)),  # no states: one such as "grinding" names the activity
 }
 _CHANGED: Final[dict[str, tuple[Level, ...]]] = {
     "state_change": ("objects", "states"),
@@ -52,20 +52,20 @@ _CHANGED: Final[dict[str, tuple[Level, ...]]] = {
     "relation_change": ("objects", "relations"),
     "activity_progression": ("activities",),
 }
-"""The levels that a question about each kind of change depends on."""
+"""Kind of change to the levels that a question about it depends on."""
 
 
 def task_levels(task: Task) -> TaskLevels:
-    """The levels of a task. Raises ConfigError where it has no aids."""
+    """Return the levels of a task. Raises ConfigError if the task has no aids."""
     levels = TASK_LEVELS.get((task.benchmark, task.name))
     if levels is None:
         known = ", ".join(f"{benchmark}/{name}" for benchmark, name in TASK_LEVELS)
-        raise ConfigError(f"{task.benchmark}/{task.name} has no aids. Fix: name one of {known}")
+        raise ConfigError(f"{task.benchmark}/{task.name} has no aids. Fix: choose a task with aids: {known}")
     return levels
 
 
 def needed_levels(task: Task, example: Example) -> tuple[Level, ...]:
-    """The levels with an aid that this question depends on; others change nothing."""
+    """Return the admitted levels that this question depends on; aids of other levels add no text."""
     admitted = task_levels(task).aids
     if task.name != "temporal_vqa":
         return admitted
@@ -73,7 +73,7 @@ def needed_levels(task: Task, example: Example) -> tuple[Level, ...]:
 
 
 def parse_aids(texts: Iterable[str]) -> tuple[Aid, ...]:
-    """The aids of a setting, in the order of `LEVELS`.
+    """Return the aids that a setting names, in the order of `LEVELS`.
 
     Raises:
         ConfigError: a level or variant is unknown, or a level is named twice.
@@ -88,7 +88,7 @@ def parse_aids(texts: Iterable[str]) -> tuple[Aid, ...]:
         kind = next((kind for kind in VARIANTS if kind == (variant or "true")), None)
         if level is None or kind is None:
             raise ConfigError(
-                f"no aid {text!r:.100}. Fix: name a level ({', '.join(LEVELS)}), alone or with :inert or :false"
+                f"unknown aid {text!r:.100}. Fix: name a level ({', '.join(LEVELS)}); you may add :inert or :false"
             )
         if level in aids:
             raise ConfigError(f"the aid {level} is named twice. Fix: name it once")
@@ -97,9 +97,9 @@ def parse_aids(texts: Iterable[str]) -> tuple[Aid, ...]:
 
 
 def check_aids(task: Task, aids: Iterable[Aid]) -> None:
-    """Raise ConfigError where a task does not admit an aid, such as that of the level that it asks about."""
+    """Raise ConfigError if the task does not admit one of the aids, such as an aid of the level that it asks about."""
     levels = task_levels(task)
     for aid in aids:
         if aid.level not in levels.aids:
-            why = "asks about that level" if aid.level in levels.asked else "admits no such aid"
+            why = "asks about that level" if aid.level in levels.asked else "does not admit this aid"
             raise ConfigError(f"aid {aid}: {task.name} {why}. Fix: use {', '.join(levels.aids)}")

@@ -1,4 +1,4 @@
-"""Aids as text before the question, with their controls, for the examples of one task."""
+"""Write aids and their controls as text before the question, for the examples of one task."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from barista_bench.core.task import Example, Task
 from barista_bench.data.dataset import ExampleSet
 
 VERSION: Final = 1
-"""Goes up with every change of the text of an aid; part of a run's identity."""
+"""Version of the texts, part of a run's identity. Increase it with every change of a text."""
 TOLERANCE: Final = 0.1
-"""The part of its words by which an inert aid may be longer or shorter than the true one."""
+"""Maximum difference in words between an inert aid and the true aid, as a fraction of the true aid."""
 _HEADINGS: Final[Mapping[Level, str]] = {
     "moment": "Moments that matter:",
     "objects": "Objects, with boxes as {format}:",
@@ -30,11 +30,11 @@ _HEADINGS: Final[Mapping[Level, str]] = {
 
 
 class AidBook:
-    """The aids of each example of a set. Every method takes an example of the set.
+    """The aids of the examples of one task. Pass only examples of these videos to its methods.
 
     Args:
-        task: of the examples.
-        videos: the graph of each video.
+        task: the task of the examples.
+        videos: video id to graph.
     """
 
     def __init__(self, task: Task, videos: Mapping[str, VideoRows]) -> None:
@@ -45,17 +45,17 @@ class AidBook:
 
     @classmethod
     def open(cls, task: Task, examples: ExampleSet, data: str, aids: Iterable[Aid] = ()) -> AidBook:
-        """The aids of a built dataset.
+        """Return the aids of a built dataset.
 
         Raises:
             ConfigError: the task does not admit one of `aids`.
-            DataError: the dataset has no graph tables.
+            DataError: a graph table is missing, unreadable or lacks a video.
         """
         check_aids(task, aids)
         return cls(task, read_graph_rows(data, {example.video_id for example in examples.examples}))
 
     def levels(self, example: Example) -> tuple[Level, ...]:
-        """The levels of which the question needs facts, and of which there are as many inert ones."""
+        """Return the levels with facts that the question needs and an inert control of the same size."""
         return tuple(
             level
             for level in needed_levels(self.task, example)
@@ -69,7 +69,7 @@ class AidBook:
         return self._needed[key]
 
     def inert(self, example: Example, level: Level) -> list[Fact]:
-        """Facts that the question does not need, as many and about as long as the needed ones; none: there are not."""
+        """Return as many unneeded facts as needed ones, of about the same length; empty if the video lacks them."""
         key = example.example_id, level
         if key not in self._inert:
             needed = self.needed(example, level)
@@ -77,7 +77,7 @@ class AidBook:
         return self._inert[key]
 
     def false(self, example: Example, level: Level) -> FalseFacts | None:
-        """The false facts of a level, and the target that follows; None where no other answer does."""
+        """Return the false facts of a level and the target that follows; None where no other answer follows."""
         key = example.example_id, level
         if key not in self._false:
             needed = self.needed(example, level)
@@ -85,12 +85,12 @@ class AidBook:
         return self._false[key]
 
     def other_target(self, example: Example, level: Level) -> Fields | None:
-        """The target of the answer that follows from the false aid."""
+        """Return the target that follows from the false aid; None if there is no false aid."""
         false = self.false(example, level)
         return None if false is None else false.target
 
     def text(self, example: Example, aids: Iterable[Aid], box_format: BoxFormat) -> str | None:
-        """The text of aids, empty where the question needs none of them; None where one of them cannot be made."""
+        """Return the text of the aids; empty if the question needs no aid, None if a needed one cannot be made."""
         blocks = []
         for aid in aids:
             if aid.level not in needed_levels(self.task, example) or not self.needed(example, aid.level):
@@ -108,7 +108,7 @@ class AidBook:
         return "\n".join([self._opening(example), *blocks]) + "\n\n" if blocks else ""
 
     def texts(self, examples: Iterable[Example], aids: Collection[Aid], box_format: BoxFormat) -> dict[str, str]:
-        """Example id to `text`, of those examples of which each aid can be made."""
+        """Return example id to `text`, without the examples for which an aid cannot be made."""
         texts = {example.example_id: self.text(example, aids, box_format) for example in examples}
         return {example_id: text for example_id, text in texts.items() if text is not None}
 
@@ -132,7 +132,7 @@ class AidBook:
 
 
 def texts_hash(texts: Mapping[str, str]) -> str:
-    """SHA-256 of the aids of a run."""
+    """Return the SHA-256 hash of the aids of a run, in hex."""
     return hashlib.sha256(json.dumps(sorted(texts.items()), ensure_ascii=True).encode()).hexdigest()
 
 
@@ -145,14 +145,14 @@ def _line(fact: Fact, renamed: Mapping[str, str], scene: Scene, box_format: BoxF
 
 
 def _rate(video: VideoRows) -> float:
-    """Frames a second; one where the graph does not say it, so that times are numbers of frames."""
+    """Return frames per second; 1 where the graph does not give it, so that times are frame numbers."""
     return video.fps or 1.0
 
 
 def _alike(needed: Sequence[Fact], pool: Sequence[Fact]) -> list[Fact]:
-    """As many facts of the pool, each about as long as its counterpart, and of the same names where there are such.
+    """Pick one fact of the pool for each needed fact, of about the same length and preferably with the same names.
 
-    None where they cannot be made as long.
+    Return an empty list if the pool is too small or the total length differs by more than `TOLERANCE`.
     """
     left, chosen = list(pool), []
     lengths = {fact: len(fact.words().split()) + 2 * (fact.span[1] - fact.span[0] > 1) for fact in (*needed, *pool)}

@@ -1,5 +1,5 @@
-"""Diagnosis by intervention: a model is told the truth of one level of a question, and is asked the same again.
+"""Diagnosis by intervention: give a model the truth about one level of a question and ask the question again.
 
-`conditions` plans what is asked with which aids, `running` asks it by ordinary runs, `estimates` says what the answers
-tell, and `records` keeps and words it.
+`conditions` plans the questions and aids. `running` asks them in ordinary runs. `estimates` computes the shares of the
+levels. `records` writes `diagnosis.json` and its sentences.
 """

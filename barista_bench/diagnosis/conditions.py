@@ -1,10 +1,10 @@
-"""Designs: which examples are asked with which aids.
+"""Plan the aids that each example is asked with. For an example with k levels:
 
-    full    every set of levels, true and inert: 2 * 2^k - 1 answers an example with k levels
-    paths   one order of the levels an example, true and inert step by step: 2 k + 1 answers
+    full    every set of levels, true and inert: 2 * 2^k - 1 answers
+    paths   one order of the levels, true and inert step by step: 2 k + 1 answers
 
-Both ask each false aid alone, which is one more answer a level. The order of an example is fixed by its content, and
-the orders of a video's examples are as even as they can be.
+Both designs also ask each false aid separately: one more answer per level. The content of an example fixes its order.
+The orders are as even as possible within each video.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ Design: TypeAlias = Literal["full", "paths"]
 Condition: TypeAlias = tuple[Aid, ...]
 LevelSet: TypeAlias = frozenset[Level]
 PLAIN: Final = "none"
-"""The folder of the answers without an aid."""
+"""Folder name of the answers without aids."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedExample:
-    """An example with the levels that it is told, in its order, and those of which there is a false aid."""
+    """An example, the order of its levels, and the levels that have a false aid."""
 
     example: Example
     order: tuple[Level, ...]
     false: tuple[Level, ...]
 
     def sets(self, design: Design) -> Iterator[LevelSet]:
-        """The sets of levels that are told together."""
+        """Yield the sets of levels that are given together."""
         sizes = range(len(self.order) + 1)
         if design == "paths":
             yield from (frozenset(self.order[:size]) for size in sizes)
@@ -44,7 +44,7 @@ class PlannedExample:
             yield from (frozenset(levels) for size in sizes for levels in combinations(self.order, size))
 
     def conditions(self, design: Design) -> Iterator[Condition]:
-        """What the example is asked with, each once."""
+        """Yield each condition of the example once."""
         for levels in self.sets(design):
             yield true(levels)
             if levels:
@@ -53,7 +53,7 @@ class PlannedExample:
 
 
 def true(levels: Iterable[Level]) -> Condition:
-    """The true aids of some levels, in the order of prompts."""
+    """Return the true aids of these levels, in prompt order."""
     return tuple(Aid(level) for level in LEVELS if level in set(levels))
 
 
@@ -62,7 +62,7 @@ def inert(levels: Iterable[Level]) -> Condition:
 
 
 def condition_name(condition: Condition) -> str:
-    """The name of a condition's folder.
+    """Return the folder name of a condition.
 
     >>> condition_name(()), condition_name(inert(["states", "objects"]))
     ('none', 'objects.inert+states.inert')
@@ -71,12 +71,12 @@ def condition_name(condition: Condition) -> str:
 
 
 def default_design(task: Task) -> Design:
-    """`paths` where the primary figure is the mean of sample scores; ratios and mAP need `full`."""
+    """Return `paths` if the primary metric is a mean of sample scores; ratios and mAP need `full`."""
     return "paths" if task.primary == task.sample_score else "full"
 
 
 def plan(examples: Iterable[Example], book: AidBook) -> list[PlannedExample]:
-    """The examples that have an aid, each with its order of levels."""
+    """Return the examples that have an aid, each with its order of levels."""
     groups: dict[tuple[str, tuple[Level, ...]], list[Example]] = defaultdict(list)
     kept = {example.example_id: levels for example in examples if (levels := book.levels(example))}
     in_set_order = [example for example in examples if example.example_id in kept]
@@ -95,7 +95,7 @@ def plan(examples: Iterable[Example], book: AidBook) -> list[PlannedExample]:
 
 
 def ids_by_condition(planned: Sequence[PlannedExample], design: Design) -> Mapping[Condition, list[str]]:
-    """The examples to ask in each condition, the plain one first."""
+    """Return the ids of the examples of each condition, the condition without aids first."""
     ids: dict[Condition, list[str]] = defaultdict(list)
     for each in planned:
         for condition in each.conditions(design):

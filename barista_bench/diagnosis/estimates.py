@@ -1,10 +1,11 @@
-"""What answers with aids tell: shares of the levels in what aids gain, with intervals over videos.
+"""Estimate each level's share of the gain from aids, with confidence intervals over videos.
 
-Everything here is made of figures by the rows of `core.resampling.interval_weights` (all units, without each in turn,
-each alone), so that every difference is paired and every interval follows the one rule of the package.
+All values are (1 + 2V,) arrays for V units (videos): with all units, without each unit in turn, and with each unit
+only. These are the rows of `core.resampling.interval_weights`. So differences are paired, and intervals are computed as
+everywhere in the package.
 
     gain        Shapley value of a level in S(all aids) - S(none)
-    inert       the same of its inert control
+    inert       the same for the inert control
     share       gain - inert, signed
 """
 
@@ -26,15 +27,15 @@ from barista_bench.diagnosis.conditions import LevelSet
 
 _NO_ERROR: Final = 1e-9
 BELIEF: Final = 0.1
-"""How much more of what it had right an inert text must cost than a true one before a model believes any text."""
+"""A model believes any text if inert aids turn more right answers wrong than true aids do, by more than this share."""
 ALPHA: Final = 0.05
 USED: Final = 0.5
-"""An aid is used if answers follow it more often than this."""
+"""An aid counts as unused if answers follow it less often than this."""
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A figure with its 95% interval over videos; p: of a two-sided test that it is zero. NaN: not to be had."""
+    """A value, its 95 % interval over videos, and p of a two-sided test against zero; NaN if not available."""
 
     value: float
     low: float
@@ -44,10 +45,10 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class LevelEstimates:
-    """What the aids of one level do.
+    """The effects of the aids of one level.
 
-    `uptake` is the share of answers that follow the false aid; `clear` the same of those that agree with it or with the
-    truth: other faults do not lower it.
+    `uptake` is the share of answers that follow the false aid. `clear` is the same share among the answers that agree
+    with the false aid or with the truth, so other faults do not lower it.
     """
 
     gain: Estimate
@@ -64,10 +65,10 @@ class Estimates:
     """The estimates of one task and model.
 
     Args:
-        plain: the score without an aid.
-        remainder: what is missing to a full score with all aids.
-        text: what all inert aids together change: the effect of any text.
-        belief: of what is right without aids, how much more inert aids cost than true ones.
+        plain: the score without aids.
+        remainder: 1 minus the score with all aids.
+        text: the score with all inert aids minus the score without aids: the effect of any text.
+        belief: the score with all true aids minus the score with all inert aids, over answers right without aids.
     """
 
     plain: Estimate
@@ -78,7 +79,7 @@ class Estimates:
 
 
 def estimate_of(values: Floats, bounds: Bounds = DIFFERENCE) -> Estimate:
-    """The estimate of a figure from its (1 + 2V,) values."""
+    """Return the estimate of a score from its (1 + 2V,) values."""
     point, count = float(values[0]), int((~np.isnan(values[1:].reshape(2, -1)[1])).sum())
     interval = figure_interval(values, bounds)
     if interval is None:
@@ -89,7 +90,7 @@ def estimate_of(values: Floats, bounds: Bounds = DIFFERENCE) -> Estimate:
 
 
 def _p_of_zero(point: float, left_out: Floats, count: int) -> float:
-    """Student's test of the jackknife; where all units have one value, how likely so many show no other kind."""
+    """Return p by Student's test of the jackknife; if all units agree, from the chance that so many units do."""
     from scipy.special import stdtr
 
     others = left_out[~np.isnan(left_out)]
@@ -100,7 +101,7 @@ def _p_of_zero(point: float, left_out: Floats, count: int) -> float:
 
 
 def shapley(level: Level, levels: Iterable[Level], score: Callable[[LevelSet], Floats]) -> Floats:
-    """The Shapley value of a level in a game that gives each set of levels a score."""
+    """Return the Shapley value of a level, given the score of each set of levels."""
     others = [other for other in levels if other != level]
     count, total = len(others) + 1, np.zeros(1)
     for size in range(count):
@@ -111,7 +112,7 @@ def shapley(level: Level, levels: Iterable[Level], score: Callable[[LevelSet], F
 
 
 class UnitMeans:
-    """Means of samples by the rows of `interval_weights`, from the unit that each sample belongs to."""
+    """Compute means of samples for the rows of `interval_weights`; `units` names the unit of each sample."""
 
     def __init__(self, units: Sequence[str]) -> None:
         names = sorted(set(units))
@@ -123,7 +124,7 @@ class UnitMeans:
         return self._weights @ np.bincount(self._columns, values, minlength=self._weights.shape[1])
 
     def mean(self, values: Floats, weights: Floats | None = None) -> Floats:
-        """(1 + 2V,) the mean of (S,) values, weighted by (S,) weights."""
+        """Return the (1 + 2V,) means of (S,) values, weighted by (S,) weights."""
         weights = np.ones_like(values) if weights is None else weights
         with np.errstate(invalid="ignore", divide="ignore"):
             return self.sums(values * weights) / self.sums(weights)
@@ -131,12 +132,12 @@ class UnitMeans:
 
 @dataclass(frozen=True, slots=True)
 class PathScores:
-    """The scores of E examples along their orders of K levels; all arrays are of floats.
+    """The scores of E examples along their orders of K levels.
 
     Args:
-        units: (E,) the video of each.
-        position: (E, K) the place of each level in the example's order; -1 where the example is not told it.
-        true, inert: (E, K + 1) scores after so many steps; after an example's last step the score stays.
+        units: (E,) the video of each example.
+        position: (E, K) integers: the place of each level in the example's order; -1 if the example has no such aid.
+        true, inert: (E, K + 1) scores after each number of aids; after an example's last aid the score is repeated.
     """
 
     units: Sequence[str]
@@ -147,13 +148,13 @@ class PathScores:
 
 
 def _steps(scores: Floats, position: NDArray[np.int64]) -> Floats:
-    """(E, K) what each level adds at its place; zero where the example is not told it."""
+    """Return the (E, K) gain of each level at its place; zero if the example has no such aid."""
     gains = np.diff(scores, axis=1)
     return np.where(position >= 0, np.take_along_axis(gains, np.maximum(position, 0), axis=1), 0.0)
 
 
 def path_figures(scores: PathScores) -> dict[str, Floats]:
-    """The figures of the design `paths`, by name: `gain objects`, `plain`, ..."""
+    """Return the values of the design `paths` by name: `gain objects`, `plain`, ..."""
     means, position = UnitMeans(scores.units), scores.position
     gains, inert_gains = _steps(scores.true, position), _steps(scores.inert, position)
     told = position >= 0
@@ -173,7 +174,7 @@ def path_figures(scores: PathScores) -> dict[str, Floats]:
 def game_figures(
     levels: tuple[Level, ...], true: Mapping[LevelSet, Floats], inert: Mapping[LevelSet, Floats]
 ) -> dict[str, Floats]:
-    """The figures of the design `full`, from the score of every set of levels, by the rows of `interval_weights`."""
+    """Return the values of the design `full` by name, from the (1 + 2V,) scores of every set of levels."""
     everything, nothing = frozenset(levels), frozenset[Level]()
     figures = {"plain": true[nothing], "all": true[everything], "text": inert[everything] - inert[nothing]}
     for level in levels:
@@ -185,16 +186,16 @@ def game_figures(
 
 
 def belief_figure(units: Sequence[str], plain: Floats, true_all: Floats, inert_all: Floats) -> Floats:
-    """Of what is right without aids, how much more all inert aids cost than all true ones: (1 + 2V,)."""
+    """Return the (1 + 2V,) means of `true_all - inert_all`, weighted by the scores without aids."""
     return UnitMeans(units).mean(true_all - inert_all, plain)
 
 
 def uptake_figures(units: Sequence[str], followed: Floats, kept: Floats) -> tuple[Floats, Floats]:
-    """`uptake` and `clear` by the rows of `interval_weights`.
+    """Return the (1 + 2V,) values of `uptake` and `clear`.
 
     Args:
-        followed: (E,) whether the answer to the false aid follows it; NaN where there is no such aid.
-        kept: (E,) whether it agrees with the truth.
+        followed: (E,) share of the answers to the false aid that follow it; NaN if there is no such aid.
+        kept: (E,) share of these answers that agree with the truth.
     """
     known = ~np.isnan(followed)
     follows, clear = np.where(known, followed, 0.0), np.where(known, followed + kept, 0.0)
@@ -209,7 +210,7 @@ def estimates_of(
     belief: Floats,
     uptakes: Mapping[Level, tuple[Floats, Floats]],
 ) -> Estimates:
-    """All estimates, from figures by the rows of `interval_weights`."""
+    """Return all estimates from (1 + 2V,) values."""
     by_level = {
         level: LevelEstimates(
             gain=estimate_of(figures[f"gain {level}"]),
@@ -232,16 +233,16 @@ def estimates_of(
 
 
 def cause_p(estimates: LevelEstimates) -> float:
-    """The p value of a level as a cause: it must gain by itself, and gain more than inert text. 1 where it does not."""
+    """Return the larger p of `gain` and `share`; 1 if either is not positive, because the level is then no cause."""
     gain, share = estimates.gain, estimates.share
     return max(gain.p, share.p) if gain.value > 0 and share.value > 0 else 1.0
 
 
 def is_unused(estimates: LevelEstimates) -> bool:
-    """Whether an aid is not used: few answers follow a false one, and not most of those that are clear."""
+    """Return whether an aid is unused: few answers follow a false aid, and `clear` is not surely above one half."""
     return estimates.uptake.high < USED and not estimates.clear.low > USED
 
 
 def believes_any_text(estimates: Estimates) -> bool:
-    """Whether inert text costs much of what the model has right, and true text of the same length does not."""
+    """Return whether inert text turns many right answers wrong, and true text of the same length does not."""
     return estimates.text.value < 0 and estimates.text.p < ALPHA and estimates.belief.low > BELIEF

@@ -1,4 +1,4 @@
-"""`diagnosis.json`: the diagnoses of one start, and their sentences."""
+"""Read and write `diagnosis.json`, and put diagnoses into sentences and a table."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from barista_bench.tables import Ranged, Table, Value, number_columns, text_colu
 
 DIAGNOSIS_FILE: Final = "diagnosis.json"
 NOTHING_MISSING: Final = 0.995
-"""Of a score: what misses less has no cause to look for."""
+"""A score above this leaves too little missing to look for a cause."""
 
 
 class Measured(Strict):
-    """An estimate; the ends and p are None where fewer than two videos have it."""
+    """An estimate as JSON: None instead of NaN. Interval and p need at least two videos."""
 
     value: float | None
     low: float | None
@@ -52,10 +52,10 @@ class Measured(Strict):
 
 
 class LevelDiagnosis(Strict):
-    """The aids of one level: see `estimates`. `p` is that of the level as a cause, before Holm's correction.
+    """The effects of the aids of one level, as in `estimates`.
 
-    `is_unused` says that few answers follow a false aid. `followed_plain` is the share of plain answers that agree with
-    the false aids: what uptake is by chance.
+    `p` tests the level as a cause, before Holm's correction. `is_unused` is true if few answers follow a false aid.
+    `followed_plain` is the share of answers without aids that agree with the false aids: uptake by chance.
     """
 
     gain: Measured
@@ -75,11 +75,11 @@ class Diagnosis(Strict):
     """The diagnosis of one model in one task.
 
     Args:
-        figure: the task's primary figure, in which everything is measured.
-        by_words: whether that only compares words, which aids supply.
-        asked: the levels that the task asks about; none for conclusions.
-        left_out: why examples are in no condition, and how many.
-        unreadable: by condition, answers that cannot be read or are none, by status.
+        figure: the task's primary metric; all scores are in it.
+        by_words: whether the metric only compares words, which aids supply.
+        asked: the levels that the task asks about; empty if it asks for a conclusion.
+        left_out: reason to the number of examples left out of all conditions.
+        unreadable: condition to status to the number of answers without a prediction.
     """
 
     benchmark: Line
@@ -108,12 +108,12 @@ class Diagnosis(Strict):
 
     @property
     def remainder_name(self) -> str:
-        """What the remainder is called: only a task that asks no level has pure reasoning left."""
+        """The name of the remainder; it is reasoning only if the task asks about no level."""
         return "asked level or reasoning" if self.asked else "reasoning"
 
 
 class DiagnosisFile(Strict):
-    """The content of `diagnosis.json`; empty while a start has not finished."""
+    """The content of `diagnosis.json`; `diagnoses` is empty until `diagnose` has finished."""
 
     schema_version: Literal[1] = 1
     diagnoses: list[Diagnosis] = Field(default_factory=list)
@@ -122,7 +122,7 @@ class DiagnosisFile(Strict):
 def levels_of(
     estimates: Estimates, followed_plain: Mapping[Level, float], examples: Mapping[Level, int]
 ) -> dict[Level, LevelDiagnosis]:
-    """The levels as `diagnosis.json` holds them."""
+    """Return the levels in the form of `diagnosis.json`."""
     return {
         level: LevelDiagnosis(
             **{
@@ -144,7 +144,7 @@ def write_diagnoses(folder: Path, diagnoses: Sequence[Diagnosis]) -> None:
 
 
 def read_diagnoses(folders: Iterable[str | Path]) -> list[Diagnosis]:
-    """The diagnoses in these folders and under them. Raises DataError where a file is damaged."""
+    """Return the diagnoses in these folders and their subfolders. Raises DataError if a file is damaged."""
     files = {file: None for folder in folders for file in sorted(Path(folder).rglob(DIAGNOSIS_FILE))}
     return [
         diagnosis
@@ -156,14 +156,14 @@ def read_diagnoses(folders: Iterable[str | Path]) -> list[Diagnosis]:
 
 
 def causes(diagnoses: Sequence[Diagnosis]) -> dict[tuple[str, str, Level], float]:
-    """(model, task, level) to p after Holm's correction over all levels, tasks and models."""
+    """Return (model, task, level) to p after Holm's correction over all levels, tasks and models."""
     keys = [(each.model, each.task, level) for each in diagnoses for level in each.levels]
     values = [level.p if level.p is not None else 1.0 for each in diagnoses for level in each.levels.values()]
     return dict(zip(keys, holm(values), strict=True)) if keys else {}
 
 
 def sentences(diagnosis: Diagnosis, adjusted: Mapping[tuple[str, str, Level], float]) -> list[str]:
-    """What a diagnosis says, a sentence a finding."""
+    """Return the findings of a diagnosis as sentences; `adjusted` is the result of `causes`."""
     d = diagnosis
     what = " by word overlap" if d.by_words else ""
     missing = None if d.plain.value is None else 1 - d.plain.value
@@ -193,7 +193,7 @@ def sentences(diagnosis: Diagnosis, adjusted: Mapping[tuple[str, str, Level], fl
 
 
 def _turned(gain: Measured) -> str:
-    """A gain in words; a loss is said as what turns wrong."""
+    """Return a gain in words: "turns right", or "turns wrong" for a loss."""
     if gain.value is None or gain.value >= 0 or gain.low is None or gain.high is None:
         return f"{gain.in_words} of it turns right"
     lost = Measured(value=-gain.value, low=-gain.high, high=-gain.low, p=gain.p)
@@ -210,7 +210,7 @@ _GIVEN: Final[dict[Level, str]] = {
 
 
 def diagnosis_table(diagnoses: Sequence[Diagnosis]) -> Table:
-    """A row a model, task and level."""
+    """Return a table with a row for each model, task and level, and rows for the remainder and any text."""
     adjusted = causes(diagnoses)
     columns = (
         *text_columns("task", "model", "level"),
@@ -249,7 +249,7 @@ def _text_finding(diagnosis: Diagnosis) -> str:
 
 
 def _short(value: float) -> str:
-    """Two decimals without a leading zero, as in papers: `.21`, `-.03`.
+    """Return two decimals without a leading zero, as in papers.
 
     >>> _short(0.214), _short(-0.03), _short(1), _short(-0.001)
     ('.21', '-.03', '1.00', '.00')

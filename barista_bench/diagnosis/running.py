@@ -1,4 +1,7 @@
-"""Diagnoses a model by ordinary runs, one a condition, in `OUT/<condition>/<task>`; kill it and start it again."""
+"""Diagnose a model with ordinary runs, one per condition, in `OUT/<condition>/<task>`.
+
+You can stop a diagnosis and start it again: it asks only for the missing answers.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +54,7 @@ from barista_bench.runs.score.scoring import score
 
 
 class DiagnoseConfig(RunConfig):
-    """Settings of a diagnosis: those of its runs, and its design."""
+    """Settings of a diagnosis: the settings of its runs, and the design."""
 
     runs: int = Field(1, ge=1, description="Repetitions of every answer.")
     design: Literal["full", "paths"] | None = Field(
@@ -63,7 +66,7 @@ class DiagnoseConfig(RunConfig):
 
 @dataclass(frozen=True, slots=True)
 class PlannedTask:
-    """One task of a diagnosis before anything is asked. `lacking` counts examples without an aid."""
+    """One task of a diagnosis before the model is asked. `lacking` counts the examples without an aid."""
 
     opened: OpenedTask
     book: AidBook
@@ -77,11 +80,11 @@ class PlannedTask:
 
 
 def plan_tasks(config: DiagnoseConfig) -> list[PlannedTask]:
-    """What a diagnosis asks.
+    """Return the plan of each task.
 
     Raises:
         ConfigError: a task has no aids.
-        DataError: the dataset has no graph, or no example has an aid.
+        DataError: the dataset has no graph, or no example has an aid with an inert control.
     """
     planned_tasks = []
     for opened in open_tasks(config):
@@ -92,8 +95,8 @@ def plan_tasks(config: DiagnoseConfig) -> list[PlannedTask]:
         planned = plan(examples, book)
         if not planned:
             raise DataError(
-                f"{opened.data}: no example of {task.name} has an aid with an inert control: its videos are too short "
-                "or show too little else. Fix: build it of longer videos, or with shorter clips"
+                f"{opened.data}: no example of {task.name} has an aid with an inert control: the videos are too short "
+                "or show too few other facts. Fix: build the dataset from longer videos or with shorter clips"
             )
         conditions = ids_by_condition(planned, design)
         lacking = len(examples) - len(planned)
@@ -102,7 +105,7 @@ def plan_tasks(config: DiagnoseConfig) -> list[PlannedTask]:
 
 
 def _condition_run(config: DiagnoseConfig, planned: PlannedTask, condition: Condition) -> tuple[RunConfig, OpenedTask]:
-    """The ordinary run of one condition."""
+    """Return the settings and the task of the run of one condition."""
     folder = config.out / condition_name(condition) / planned.opened.task.name
     run = config.model_copy(update={"aid": tuple(map(str, condition))})
     only = frozenset(planned.conditions[condition])
@@ -110,7 +113,7 @@ def _condition_run(config: DiagnoseConfig, planned: PlannedTask, condition: Cond
 
 
 def plan_lines(config: DiagnoseConfig, planned_tasks: Sequence[PlannedTask]) -> list[str]:
-    """The plan for people: answers by task and condition, and what they cost where prices are known."""
+    """Return the printed plan: answers by task and condition, and their maximum cost if prices are set."""
     lines, cost = [], 0.0
     for planned in planned_tasks:
         name, count = planned.opened.task.name, planned.answers(config.runs)
@@ -127,11 +130,11 @@ def plan_lines(config: DiagnoseConfig, planned_tasks: Sequence[PlannedTask]) -> 
 
 
 def ask_all(config: DiagnoseConfig, planned_tasks: Sequence[PlannedTask], tell: Callable[[str], None]) -> Session:
-    """Ask every condition what its log does not answer yet; the model is loaded once."""
+    """Ask for the missing answers of every condition; load the model once."""
     Shard.refuse_several()
     config.out.mkdir(parents=True, exist_ok=True)
     if not read_diagnoses([config.out]):
-        write_diagnoses(config.out, [])  # from now on its runs are known as those of a diagnosis
+        write_diagnoses(config.out, [])  # marks the folder, so its runs count as runs of a diagnosis
     model = open_model(config, Shard(), [planned.opened for planned in planned_tasks])
     total = Session()
     for planned in planned_tasks:
@@ -147,7 +150,7 @@ def diagnose(config: DiagnoseConfig, *, tell: Callable[[str], None] = lambda lin
     """Ask, score and write `diagnosis.json`.
 
     Raises:
-        ConfigError, DataError, ModelError, BudgetError: as `run` and `score`.
+        ConfigError, DataError, ModelError, BudgetError: as in `run` and `score`.
     """
     planned_tasks = plan_tasks(config)
     for line in plan_lines(config, planned_tasks):
@@ -160,23 +163,23 @@ def diagnose(config: DiagnoseConfig, *, tell: Callable[[str], None] = lambda lin
 
 @dataclass(frozen=True, slots=True)
 class _Answers:
-    """The answers of all conditions, by condition, example and repetition; of examples that have all of them."""
+    """Answers by condition, example and repetition, for the examples with an answer in every condition."""
 
     planned: list[PlannedExample]
     samples: Mapping[Condition, Mapping[str, Sequence[ScoredSample]]]
     name: str
-    """Of the score of one sample."""
+    """The metric of sample scores."""
 
     def scores(self, planned: PlannedExample, condition: Condition) -> list[ScoredSample]:
         return list(self.samples[condition][planned.example.example_id])
 
     def score(self, planned: PlannedExample, condition: Condition) -> float:
-        """The mean over repetitions."""
+        """Return the mean score over repetitions."""
         return float(np.mean([sample.scores[self.name] for sample in self.scores(planned, condition)]))
 
 
 def diagnose_task(config: DiagnoseConfig, planned: PlannedTask) -> Diagnosis:
-    """The diagnosis of one task from its runs. Writes their results; asks nothing."""
+    """Score the runs of one task, write their results and return the diagnosis; the model is not asked."""
     task, design = planned.opened.task, planned.design
     runs = {}
     for condition in planned.conditions:
@@ -193,7 +196,9 @@ def diagnose_task(config: DiagnoseConfig, planned: PlannedTask) -> Diagnosis:
         if all(len(samples[c][each.example.example_id]) == config.runs for c in each.conditions(design))
     ]
     if not complete:
-        raise DataError(f"{config.out}: no example of {task.name} has all its answers. Fix: start diagnose again")
+        raise DataError(
+            f"{config.out}: no example of {task.name} is answered in every condition. Fix: start `diagnose` again"
+        )
     answers = _Answers(complete, samples, task.sample_score)
     levels = tuple(level for level in LEVELS if any(level in each.order for each in complete))
     units = [task.resampling_unit(each.example) for each in complete]
@@ -255,7 +260,7 @@ def _place(order: Sequence[Level], level: Level) -> int:
 
 
 def _game_figures(task: Task, answers: _Answers, levels: tuple[Level, ...], units: Sequence[str]) -> dict[str, Floats]:
-    """The figures of the task's own primary figure under every set of levels."""
+    """Return the values of the design `full` in the task's primary metric."""
     names, repetitions = sorted(set(units)), range(len(answers.scores(answers.planned[0], ())))
 
     def game(variant: Callable[[LevelSet], Condition]) -> dict[LevelSet, Floats]:
@@ -275,10 +280,10 @@ def _game_figures(task: Task, answers: _Answers, levels: tuple[Level, ...], unit
 
 
 def _followed(task: Task, book: AidBook, answers: _Answers, level: Level) -> tuple[Floats, Floats, Floats]:
-    """Whether each answer to the false aid is nearer to what follows from it; to the truth; and the plain one to the
-    former.
+    """Return three (E,) shares of answers; NaN for examples without a false aid.
 
-    NaN stand for examples without a false aid.
+    The shares are: answers to the false aid that are nearer to its target than to the truth; answers to the false aid
+    that are nearer to the truth; answers without aids that are nearer to the target of the false aid.
     """
     rows = []
     for each in answers.planned:

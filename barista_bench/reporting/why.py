@@ -1,4 +1,4 @@
-"""The section "Why it fails": a signed bar for each model and task, and the diagnosis in words."""
+"""Prepare the section "Why it fails": a signed bar and the findings in sentences, for each model and task."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 from barista_bench.diagnosis.records import Diagnosis, causes, sentences
 
 WIDTH = 360
-"""Size of a bar's drawing, in drawing units; zero is in the middle, and the ends are -1 and 1."""
+"""Width of a bar in SVG units; the middle is 0, the ends are -1 and 1."""
 _FILLS = {
     "objects": "#0f766e",
     "states": "#b45309",
@@ -20,7 +20,7 @@ _TEXT, _REMAINDER = "#b91c1c", "#8a8a8a"
 
 
 class Part(NamedTuple):
-    """A piece of a bar, starting at `x`: gains are right of zero, losses left."""
+    """A part of a bar, from `x` to `x + width`; positive values are right of zero, negative values left."""
 
     name: str
     value: float
@@ -30,7 +30,7 @@ class Part(NamedTuple):
 
 
 class Why(NamedTuple):
-    """One model in one task."""
+    """The section's data for one model and task."""
 
     heading: str
     facts: str
@@ -39,7 +39,7 @@ class Why(NamedTuple):
 
 
 def why_it_fails(diagnoses: Sequence[Diagnosis]) -> tuple[Why, ...]:
-    """Return the page's data for each diagnosis; Holm's correction is over all of them."""
+    """Return the section's data for each diagnosis, with Holm's correction over all diagnoses."""
     adjusted = causes(diagnoses)
     return tuple(
         Why(
@@ -53,9 +53,10 @@ def why_it_fails(diagnoses: Sequence[Diagnosis]) -> tuple[Why, ...]:
 
 
 def _parts(diagnosis: Diagnosis) -> tuple[Part, ...]:
-    """Return the loss without aids as parts that add up to it: levels, effect of any text, and the rest with all aids.
+    """Return the parts of a bar, which add up to the score missing without aids.
 
-    The parts are drawn end to end from zero to either side.
+    The parts are the share of each level, the effect of any text, and the remainder with all aids. They are drawn end
+    to end, from zero to either side.
     """
     named: list[tuple[str, float | None, str]] = [
         (level, told.share.value, _FILLS[level]) for level, told in diagnosis.levels.items()

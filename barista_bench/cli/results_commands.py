@@ -303,6 +303,4 @@ def _refuse_contradictions(
     if pull_request and (branch or to_main):
         raise ConfigError("more than one upload target. Fix: give one of --pull-request, --branch, --to-main")
     if push and model_folder:
-        raise ConfigError(
-            "--push merges with the repository on the Hub, not with --model-folder. Fix: leave out one"
-        )
+        raise ConfigError("--push merges with the repository on the Hub, not with --model-folder. Fix: leave out one")

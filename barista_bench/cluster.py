@@ -113,7 +113,8 @@ class RayCluster:
                 continue
             if lack:
                 raise ClusterError(
-                    f"node {node.name} {lack}. Fix: copy it from this machine, or remove the node from the cluster"
+                    f"node {node.name} {lack}. Fix: give it the package and the files of this machine, or remove the node from the "
+                    "cluster"
                 )
             yield node
 
@@ -148,7 +149,7 @@ class RayCluster:
             raise error.cause from error
         except RayError as error:
             problem = f"nodes of the cluster were lost ({reason(error).rstrip('.')})"
-            raise ClusterError(f"{problem}. Fix: fix them, and run the command again") from error
+            raise ClusterError(f"{problem}. Fix: restore the nodes, and run the command again") from error
         finally:
             for items in streams:
                 ray.cancel(items)

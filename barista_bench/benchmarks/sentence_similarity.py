@@ -135,5 +135,5 @@ def sentence_encoder(name: str) -> SentenceEncoder:
         raise ConfigError(
             f"option encoder: {complaint}. Fix: {remedy or 'name another encoder'}; or choose matcher=exact or "
             "matcher=synonyms, which need no model; to score a finished run again, without running the model, use "
-            "by `barista-bench score RUN --option matcher=synonyms`"
+            "`barista-bench score RUN --option matcher=synonyms`"
         ) from error

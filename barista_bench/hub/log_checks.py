@@ -49,7 +49,9 @@ def check_log(paths: Iterable[Path], expected: Expected, remedy: str) -> None:
                 record = decode_record(line)
                 where = f"{path}: line {number}"
                 if record is None:
-                    raise DataError(f"{where}: is damaged. Fix: remove the line, and resume the run")
+                    raise DataError(
+                        f"{where}: is damaged. Fix: remove the line, and start the same run or judge command again"
+                    )
                 if not record.is_finished:
                     continue
                 if record.key not in expected or not expected[record.key].is_of(record):

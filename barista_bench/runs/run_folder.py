@@ -273,8 +273,8 @@ def claim(folder: Path, description: RunDescription, is_answered: Callable[[], b
     """Write the run's description, or check that the folder belongs to this run. `runs` may change between starts.
 
     Args:
-        is_answered: whether the folder's logs hold only answers to this very run: then a lost or damaged description is
-            written again.
+        is_answered: whether the folder's logs hold answers to this very run, and no others: then a lost or damaged
+            description is written again.
 
     Raises:
         ConfigError: the folder holds another run, or its description is lost or damaged.

@@ -118,7 +118,7 @@ def snapped(time: float, grid: Sequence[float]) -> float:
 
 
 def first_of(value: Mapping[str, object], keys: Sequence[str]) -> object:
-    """Return the value of the first existing key."""
+    """Return the first value among the keys that is not None, else None."""
     return next((value[key] for key in keys if value.get(key) is not None), None)
 
 

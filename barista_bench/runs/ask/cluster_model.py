@@ -264,7 +264,7 @@ class ClusterModel:
         return chunk
 
     def _copies_with_room(self) -> Iterator[_RemoteCopy]:
-        """Yield the copies that can take the next chunk, fewest pending requests first."""
+        """Yield the copies that can take the next chunk, fewest pending chunks first."""
         while self._copies and (idlest := min(self._copies, key=lambda one: one.chunks)).chunks < CHUNKS:
             yield idlest
 

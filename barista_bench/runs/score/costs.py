@@ -67,7 +67,7 @@ def cost_text(name: str, value: float) -> str:
 
 
 def costs_in_words(costs: Mapping[str, Cost]) -> str:
-    """Return one line: each cost per sample and in total, with the number of samples if it differs between costs.
+    """Return one line: each cost per sample and in total, with its number of samples.
 
     >>> costs_in_words({"output_tokens": Cost(total=700, mean=7.0, samples=100)})
     '7.00 output tokens a sample (700 in all, of 100 samples)'

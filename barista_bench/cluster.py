@@ -113,8 +113,8 @@ class RayCluster:
                 continue
             if lack:
                 raise ClusterError(
-                    f"node {node.name} {lack}. Fix: give it the package and the files of this machine, or remove the node from the "
-                    "cluster"
+                    f"node {node.name} {lack}. Fix: give it the package and the files of this machine, or remove the "
+                    "node from the cluster"
                 )
             yield node
 

@@ -256,8 +256,8 @@ def test_a_mask_that_would_overrun_its_frame_costs_that_video(
     counts = next(iter(tracked_video.accepted().keyframes[0].masks.values())).rle.counts
     assert counts in path.read_text()
     path.write_text(path.read_text().replace(counts, encode_mask(np.ones((720, 1280), dtype=np.bool_)).counts))
-    assert "no run lengths" in run_video(tracked_video.folder.parent, VIDEO).problem
-    with pytest.raises(DataError, match="no run lengths"):
+    assert "not run lengths" in run_video(tracked_video.folder.parent, VIDEO).problem
+    with pytest.raises(DataError, match="not run lengths"):
         export(tracked_video.folder.parent, tmp_path / "graphs")
 
 

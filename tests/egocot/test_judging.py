@@ -229,7 +229,7 @@ def test_the_command_prints_r_and_scr_and_the_report_shows_the_leaderboards(
     folder = make_run(said, runs=1)
     done = CliRunner().invoke(app, ["judge", str(folder), "--judge", "lexical"])
     assert done.exit_code == 0, done.output
-    assert all(part in done.output for part in ("r 0.", "scr ", "a floor"))
+    assert all(part in done.output for part in ("r 0.", "scr ", "a lower bound"))
     write_report([score(folder)], tmp_path / "report")
     text = (tmp_path / "report/report.md").read_text()
     for title in ("Accuracy leaderboard", "Reasoning leaderboard", "Evidence-checked reasoning", "Judge and evidence"):

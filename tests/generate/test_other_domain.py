@@ -153,7 +153,7 @@ def test_a_domain_that_lacks_what_is_asked_of_it_says_so(domain_file: Path, work
     bare = tmp_path / "bare.yaml"
     without = re.sub(r"(?m)^(prompts|phrases):\n(?:  .*\n)+", "", text)
     bare.write_text(without, encoding="utf-8")
-    with pytest.raises(ConfigError, match=r"bare\.yaml: prompts: not there\. Fix"):
+    with pytest.raises(ConfigError, match=r"bare\.yaml: prompts: missing\. Fix"):
         read_wording("barista", "relations", f"domain:{bare}")
     settings = {"configs": ("grounding",), "sampling": {"grounding": {"domain": str(bare)}}, "cache": False}
     with pytest.raises(ConfigError, match=r"bare\.yaml: phrases: not there\. Fix"):

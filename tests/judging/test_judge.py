@@ -234,5 +234,5 @@ def test_lexical_gives_the_tasks_own_overlap_in_tenths(make_run: Callable) -> No
 def test_lexical_refuses_a_criterion_without_a_figure(make_run: Callable, tmp_path: Path) -> None:
     mine = tmp_path / "mine.yaml"
     mine.write_text(ONE_CRITERION)
-    with pytest.raises(ConfigError, match="fit names no figure"):
+    with pytest.raises(ConfigError, match="fit names no score"):
         judge(make_run(VQA, runs=1), "lexical", rubric=mine)

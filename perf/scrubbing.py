@@ -8,7 +8,7 @@ frame's slider is moved by one frame at each requestAnimationFrame, there and ba
 the request for the page (or the click) to the first frame, the longest that the page was busy in the next two seconds,
 milliseconds between animation frames (median, and the least of the worst hundredth), how many frames were shown, and
 how long after the last one it was sharp; and the server's memory. The hour's copies are those of its minute, put
-together as its video is, so that nobody waits for them; how long they take to be made is printed of the minute.
+together as its video is, so that no one waits for them; how long they take to be made is printed of the minute.
 """
 
 import os
@@ -201,7 +201,7 @@ def first_frames(page: Page, address: str, frame: int) -> None:
         shown = page.evaluate("firstFrame")
         page.wait_for_timeout(2000)
         longest = page.evaluate("longest")
-        print(f"first frame {shown:.0f} ms after the page was asked for, then busy for {longest:.0f} ms at the most")
+        print(f"first frame {shown:.0f} ms after the page was asked for, then busy for {longest:.0f} ms at most")
     for _ in range(3):
         page.goto("about:blank")
         page.goto(base)

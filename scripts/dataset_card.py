@@ -1,4 +1,4 @@
-"""Write `dataset_cards/<benchmark>.md`, the cards of the published sets, anew from the tasks.
+"""Write `dataset_cards/<benchmark>.md`, the cards of the published sets, from the tasks.
 
 Run `python scripts/dataset_card.py` after a change; a test fails while a file says anything else than the tasks do.
 """

@@ -45,7 +45,7 @@ CHOICE = re.compile(r"^([A-Z])\. (.+)$", re.MULTILINE)
 _FIXED = 0.2
 """A line in so many of a task's prompts is an instruction, and becomes one token."""
 _LONGEST = 1024
-"""Bytes of a token at the most: llguidance, which holds answers to a schema, reads none that is longer."""
+"""Bytes of a token at most: llguidance, which holds answers to a schema, reads none that is longer."""
 
 
 def instructions(prompts: Mapping[str, Sequence[Sequence[str]]]) -> set[str]:

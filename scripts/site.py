@@ -129,7 +129,7 @@ def on_nav(nav: Navigation, config: MkDocsConfig, files: Files) -> Navigation:
 def on_post_build(config: MkDocsConfig) -> None:
     """llms.txt: every page with its first sentence, as https://llmstxt.org has it; the texts lie beside the pages.
 
-    The search is mended, too.
+    It also fixes the search.
     """
     _mend_search(Path(config.site_dir))
     lines = [f"# {config.site_name}", "", f"> {config.site_description}", ""]

@@ -75,7 +75,7 @@ class FlowPropagator:
         indices = sorted(keyframes)
         for start, end in pairwise([span.start, *indices, span.stop - 1]):
             if end - start > _LONGEST:
-                what = f"no keyframe between frames {start} and {end}, and flow bridges {_LONGEST} at the most"
+                what = f"no keyframe between frames {start} and {end}, and flow bridges {_LONGEST} at most"
                 raise DataError(f"{frames.path}: {what}. Fix: give a keyframe every second or two")
         coloured = _objects_helped_by_colour(frames, keyframes) if self._colour else frozenset()
         from_left = _known_at_keyframes(frames, keyframes, indices)

@@ -26,7 +26,7 @@ COMPUTED = ("oracle", "chance", "prior")
 RECORDED = ("kitchen", "kitchen_early", "text_only:kitchen")
 HASHES = Path(__file__).parent / "examples.json"
 """Content hashes of the examples that the recorded answers are to, by task."""
-_REMEDY = "run scripts/record_demo.py of this version's repository, which asks the models anew"
+_REMEDY = "run scripts/record_demo.py of this version's repository, which asks the models again"
 
 
 def answers_file(model: str) -> Path:

@@ -242,7 +242,7 @@ class VllmSettings(WeightSettings, GeneratorSettings):
         description='Of --engine vllm: further arguments of its `LLM`, as JSON: {"max_model_len": 32768}.',
     )
     engine_requests: Count = Field(
-        64, description="Of --engine vllm: prompts at it at the most; their images are held in memory."
+        64, description="Of --engine vllm: prompts in it at most; their images are held in memory."
     )
     engine_timeout: float = Field(
         1800.0, gt=0, description="Of --engine vllm: seconds without a sign of life, after which it is started again."

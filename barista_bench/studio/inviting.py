@@ -94,7 +94,7 @@ def study_tasks(study: Study, folder: Path) -> list[tuple[RunConfig, OpenedTask]
     """
     opened_tasks: dict[tuple[str, str], tuple[RunConfig, OpenedTask]] = {}
     for data in study.data:
-        for config, opened in tasks_to_ask(Path(data), folder, "nobody"):
+        for config, opened in tasks_to_ask(Path(data), folder, "anyone"):
             task = opened.task
             if ALL in study.tasks and asks_in_steps(task):
                 log.warning("left out: %s/%s asks in several steps", task.benchmark, task.name)

@@ -267,7 +267,7 @@ def _parse_takes_anything(case: _Case) -> None:
         _demand(example.inputs == inputs_before, "changed the inputs")
 
 
-@_law("whatever is read can be scored", "make `parse` refuse it, or `statistics` give a finite score of 1 at the most")
+@_law("whatever is read can be scored", "make `parse` refuse it, or `statistics` give a finite score of 1 at most")
 def _readable_answers_can_be_scored(case: _Case) -> None:
     for example, answer in case.predictions:
         case.look_at(example, answer)

@@ -169,9 +169,9 @@ def _switches(frames: Sequence[_FrameOverlaps], n_true: int) -> int:
 
     Frames are matched one after the other; a pair of the previous frame persists while it overlaps by one half.
     """
-    nobody = -1
-    last = np.full(n_true, nobody)
-    just_now = np.full(n_true, nobody)
+    no_prediction = -1
+    last = np.full(n_true, no_prediction)
+    just_now = np.full(n_true, no_prediction)
     switches = 0
     for frame in frames:
         if not frame.true.size or not frame.predicted.size:
@@ -181,8 +181,8 @@ def _switches(frames: Sequence[_FrameOverlaps], n_true: int) -> int:
         rows, columns = linear_sum_assignment(score, maximize=True)
         is_match = score[rows, columns] > _EPSILON
         true, predicted = frame.true[rows[is_match]], frame.predicted[columns[is_match]]
-        switches += int(np.count_nonzero((last[true] != nobody) & (last[true] != predicted)))
-        just_now[:] = nobody
+        switches += int(np.count_nonzero((last[true] != no_prediction) & (last[true] != predicted)))
+        just_now[:] = no_prediction
         last[true] = just_now[true] = predicted
     return switches
 

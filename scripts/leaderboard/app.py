@@ -45,11 +45,11 @@ def show(table: Table) -> None:
 
 
 def page(source: str, dataset: str = "") -> gr.Blocks:
-    """The page; it reads the dataset anew whenever it is opened."""
+    """The page; it reads the dataset again whenever it is opened."""
     with gr.Blocks(title="BARISTA leaderboard") as blocks:
         gr.Markdown(
             "# BARISTA leaderboard\nVision-language models on egocentric video; values are 0 to 100 and "
-            "self-reported: nobody ran the models again."
+            "self-reported: no one ran the models again."
         )
 
         def draw() -> None:

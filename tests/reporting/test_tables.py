@@ -58,7 +58,7 @@ def test_where_all_scores_are_equal_every_place_with_the_figure_says_what_the_or
     partly = with_spreads(made_run(examples, name="partly"), (0.3, 0.4, 0.2, 0.5), None)
     unmoved = with_spreads(made_run(examples, name="unmoved"), (0.4,) * 4, (0.4, 0.4, 0.4, 0.4001))
     equal = with_spreads(made_run(examples, name="equal"), (0.3, 0.4, 0.2, 0.5), (0.35, 0.45, 0.1, 0.475))
-    spread = "0.300 to 0.450 over random orders, 0.100 to 0.500 at the most"
+    spread = "0.300 to 0.450 over random orders, 0.100 to 0.500 at most"
     sentence = (
         "All scores in their answers are equal, so that the order of the examples, which says nothing of a model, "
         f"decides micro F1 of equal: {spread}."
@@ -78,7 +78,7 @@ def test_what_the_order_decides_is_read_from_the_metric() -> None:
     evaluated = evaluate_images([elsewhere, cup], [cup, cup])
     details: list[Any] = [summarise(evaluated) | {"tie_spread": spread_of(evaluated, orders=5)}]
     results = made_run(MadeExamples(2)).results.model_copy(update={"primary": "map", "details": details})
-    assert tie_spread(results) == "0.252 to 0.505 over random orders, 0.252 to 0.505 at the most"
+    assert tie_spread(results) == "0.252 to 0.505 over random orders, 0.252 to 0.505 at most"
 
 
 def test_scores_of_a_group_are_each_models_mean_over_its_scored_samples(tasks: list[tables.TaskRuns]) -> None:

@@ -144,7 +144,7 @@ def _key_objects_table(examples: Sequence[Example]) -> Table:
     for scene, counts in sorted(by_scene.items()):
         most_frequent = sorted(counts, key=lambda name: (-counts[name], name))[:KEY_OBJECTS]
         rows.append((scene, ", ".join(f"{name} ({counts[name]})" for name in most_frequent)))
-    note = f"The {KEY_OBJECTS} objects at the most that most tasks take, with the number of these tasks."
+    note = f"The {KEY_OBJECTS} objects at most that most tasks take, with the number of these tasks."
     return Table.of("Table 7: key objects by scene", ("scene", "key objects"), rows, note)
 
 

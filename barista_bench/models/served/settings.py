@@ -48,16 +48,16 @@ class ServedSettings(GeneratorSettings):
         600.0, gt=0, description="Seconds that one served call may take, from sending to the last byte."
     )
     max_concurrency: int = Field(
-        16, ge=1, le=1024, description="Served calls in flight at the most; how many there are adapts to the server."
+        16, ge=1, le=1024, description="Served calls in flight at most; how many there are adapts to the server."
     )
     max_attempts: int = Field(6, ge=1, le=100, description="Attempts at one served call.")
     image_format: Literal["jpeg", "png"] | None = Field(
         None,
-        description="Of images sent to a served model: encode them anew. Left out, they go out byte by byte as a "
+        description="Of images sent to a served model: encode them again. Left out, they go out byte by byte as a "
         "frozen set stores them, and frames of a linked set as a frozen one would.",
     )
     jpeg_quality: int | None = Field(
-        None, ge=1, le=100, description="Of images sent to a served model: encode them anew as JPEG. 75 if left out."
+        None, ge=1, le=100, description="Of images sent to a served model: encode them again as JPEG. 75 if left out."
     )
     max_image_side: int | None = Field(None, ge=16, description="Longer sides of images are scaled down to it, pixels.")
     image_detail: Literal["low", "high", "auto"] | None = Field(

@@ -285,7 +285,7 @@ def tie_spread(results: Results) -> str:
     high, upper = (f"{max(spread[name] for spread in spreads):.3f}" for name in ("max", "upper"))
     if lower == upper:
         return ""
-    return f"{low} to {high} over random orders, {lower} to {upper} at the most"
+    return f"{low} to {high} over random orders, {lower} to {upper} at most"
 
 
 def summary_line(results: Results, label: str = "") -> str:

@@ -27,7 +27,7 @@ TYPED = {
     "slurm multi node": "run-on-slurm-on-several-gpus-or-nodes",
     "evaluate existing predictions": "evaluate-existing-predictions-recorded-by-another-program",
     "add a custom task": "add-a-task-of-my-own-or-a-new-benchmark",
-    "my own questions": "ask-questions-that-i-already-have",
+    "my own questions": "ask-my-own-questions-which-i-already-have",
     "no internet": "run-offline-without-internet",
     "where are the responses saved": "get-the-outputs-of-each-sample",
     "results lower than reported": "see-why-my-score-differs-from-the-papers",

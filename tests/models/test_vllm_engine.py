@@ -87,7 +87,7 @@ def test_a_death_costs_a_restart_and_no_answer(make, tmp_path, caplog, how):
     reason = {
         "crash": "out of luck",
         "garbage": "an invalid message",
-        "stranger": "had not",
+        "stranger": "an unknown prompt",
         "hang": "no sign of life",
     }[how]
     assert reason in caplog.text

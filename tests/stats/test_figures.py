@@ -65,7 +65,9 @@ def test_a_report_writes_each_figure_in_four_forms_with_the_numbers_of_its_own_t
     assert {"leaderboard_barista.csv", "rank_agreement_between_tasks.csv"} < set(shared)
     assert len(shared) > 2 * len(TASKS)
     for name in shared:
-        assert (folder / name).read_bytes() == (written / TABLE_FOLDER / name).read_bytes()
+        drawn, table = (list(csv.DictReader((place / name).open())) for place in (folder, written / TABLE_FOLDER))
+        assert drawn == [{column: row[column] for column in drawn[0]} for row in table]
+        assert set(table[0]) - set(drawn[0]) <= {"mean rank"}
 
 
 @pytest.mark.full

@@ -133,7 +133,7 @@ def test_a_sample_of_the_report_leads_to_its_frame_and_question(
         page.locator(".tile a").first.click()
         page.get_by_role("link", name="see this moment of the video").click()
         expect(page.locator(".player[data-frame]")).to_be_visible()
-        expect(page.locator("details[open] summary")).to_contain_text("relations")
+        expect(page.locator("details[open] summary").first).to_contain_text("relations")
         page.go_back()
         expect(page.get_by_role("link", name="see this moment of the video")).to_be_visible()
         assert not watched.console

@@ -258,12 +258,7 @@ def _common(a: Span, b: Span) -> Span | None:
     return (low, high) if low < high else None
 
 
-def _nothing(scene: Scene) -> Iterator[Fact]:
-    yield from ()
-
-
 _FACTS: Mapping[Level, Callable[[Scene], Iterator[Fact]]] = {
-    "moment": _nothing,
     "objects": _objects,
     "states": _states,
     "relations": _relations,

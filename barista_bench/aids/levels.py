@@ -16,7 +16,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 from barista_bench.core.task import Example, Task
 from barista_bench.errors import ConfigError
 
-Level: TypeAlias = Literal["moment", "objects", "states", "relations", "activities"]
+Level: TypeAlias = Literal["objects", "states", "relations", "activities"]
 Variant: TypeAlias = Literal["true", "inert", "false"]
 LEVELS: Final[tuple[Level, ...]] = get_args(Level)
 VARIANTS: Final[tuple[Variant, ...]] = get_args(Variant)

@@ -21,7 +21,6 @@ VERSION: Final = 1
 TOLERANCE: Final = 0.1
 """Maximum difference in words between an inert aid and the true aid, as a fraction of the true aid."""
 _HEADINGS: Final[Mapping[Level, str]] = {
-    "moment": "Moments that matter:",
     "objects": "Objects, with boxes as {format}:",
     "states": "States of objects:",
     "relations": "Relations between objects:",

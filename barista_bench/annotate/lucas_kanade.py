@@ -87,8 +87,8 @@ def _carry(grays: Sequence[Gray], masks: Mapping[str, Rle]) -> list[dict[str, Rl
 def _moved(grays: Sequence[Gray], rle: Rle) -> Iterator[Rle]:
     """Return the mask of the first frame on each frame. It stays unchanged if too few corners are tracked."""
     mask = np.asarray(decode_mask(rle), dtype=np.uint8)
-    corners = cv2.goodFeaturesToTrack(grays[0], _CORNERS, 0.01, _SPACING, mask=mask) if grays else None
-    yield from [rle][: len(grays)]
+    corners = cv2.goodFeaturesToTrack(grays[0], _CORNERS, 0.01, _SPACING, mask=mask)
+    yield rle
     moved, now = rle, corners
     for previous, gray in pairwise(grays):
         if corners is not None and now is not None and len(now) >= _FEWEST:

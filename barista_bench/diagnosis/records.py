@@ -201,7 +201,6 @@ def _turned(gain: Measured) -> str:
 
 
 _GIVEN: Final[dict[Level, str]] = {
-    "moment": "the moments that matter",
     "objects": "object boxes",
     "states": "states of objects",
     "relations": "relations",

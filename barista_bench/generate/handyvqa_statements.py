@@ -142,7 +142,7 @@ class NothingElseTouched(statements.Statement, frozen=True):
 
     def recorded_truth(self, scene: Scene) -> statements.Truth:
         touched = {use.thing.id for use in nearby.uses_near(scene, self.start, self.end)}
-        touched |= scene.things_that_hands_relate_to(self.start, self.end)
+        touched |= {item for item, start, end in scene.hand_relations if start < self.end and end > self.start}
         related = {item for item in scene.things if any(scene.is_part_of_other(item, other) for other in self.objects)}
         others = [item for item in scene.things if item not in related | {*self.objects}]
         pairs = [{span.thing.id, span.other.id} for span in overlapping(scene.places, self.start, self.end)]

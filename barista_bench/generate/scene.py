@@ -259,21 +259,19 @@ class Scene:
         uses = [use for (side, target), contacts in rows.items() for use in self._hand_uses(side, target, contacts)]
         return tuple(sorted(uses, key=attrgetter("start", "end", "side", "thing.id")))
 
-    def things_that_hands_relate_to(self, start: int, end: int) -> set[str]:
-        """Return ids of objects with a relation from a hand in [start, end), of any type except places.
+    @cached_property
+    def hand_relations(self) -> tuple[tuple[str, int, int], ...]:
+        """Id of the thing, start and end of every relation from a hand except places.
 
         A relation that the domain does not define may still be a touch.
         """
         table, objects = self.video.relations_table, self.video.objects
         entries = ((row, *table.entry(row)) for row in range(len(table.start)))
-        return {
-            objects[table.target[row]].id
-            for row, kind, _, first, last, _ in entries
-            if kind != self.domain.place_type
-            and first < end
-            and last > start
-            and self.domain.side(objects[table.source[row]].category) is not None
-        }
+        return tuple(
+            (objects[table.target[row]].id, start, end)
+            for row, kind, _, start, end, _ in entries
+            if kind != self.domain.place_type and self.domain.side(objects[table.source[row]].category) is not None
+        )
 
     def _relations(self, kind: str) -> Iterator[tuple[SceneObject, SceneObject, LabelledSpan]]:
         """Return (source, target, spans) of every relation of a type."""

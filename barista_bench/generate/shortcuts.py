@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
@@ -86,10 +87,16 @@ def _p_value(hits: float, chances: Sequence[float]) -> float:
 
     `chances` are the trials' probabilities.
     """
+    return float(min(1.0, _successes(tuple(chances))[int(np.floor(hits + 1e-9)) :].sum()))
+
+
+@lru_cache(maxsize=8)  # all guessers of a set share it
+def _successes(chances: tuple[float, ...]) -> NDArray[np.float64]:
+    """Return the probability of 0, 1, 2, ... successes of independent trials."""
     distribution = np.ones(1)
     for chance in chances:
         distribution = np.convolve(distribution, [1 - chance, chance])
-    return float(min(1.0, distribution[int(np.floor(hits + 1e-9)) :].sum()))
+    return distribution
 
 
 def _length_scores(questions: Sequence[TextQuestion]) -> Scores:

@@ -9,13 +9,7 @@ from barista_bench.diagnosis.records import Diagnosis, causes, sentences
 
 WIDTH = 360
 """Width of a bar in SVG units; the middle is 0, the ends are -1 and 1."""
-_FILLS = {
-    "objects": "#0f766e",
-    "states": "#b45309",
-    "relations": "#6d28d9",
-    "activities": "#be185d",
-    "moment": "#1d4ed8",
-}
+_FILLS = {"objects": "#0f766e", "states": "#b45309", "relations": "#6d28d9", "activities": "#be185d"}
 _TEXT, _REMAINDER = "#b91c1c", "#8a8a8a"
 
 

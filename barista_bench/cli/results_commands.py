@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 
 
 Folders = Annotated[list[Path], typer.Argument(help="Run folders, or folders of them.")]
+Judge = Annotated[
+    str | None,
+    typer.Option(help="Judge whose scores rank models on text tasks; by default the only language model that judged."),
+]
 Permutations = Annotated[int, typer.Option(min=100, max=100_000, help="Maximum number of permutations of the test.")]
 
 
@@ -37,6 +41,7 @@ def report(
     figures: Annotated[
         bool, typer.Option("--figures", help="Draw figures for papers: SVG, PDF, CSV, LaTeX; needs the extra viz.")
     ] = False,
+    judge: Judge = None,
     data: Data = None,
     root: Root = None,
     option: Options = None,
@@ -60,6 +65,7 @@ def report(
                 tables=tables,
                 figures=figures,
                 diagnoses=read_diagnoses(folders),
+                judge=judge,
             )
             labels = run_labels(scored)
             for run in scored:
@@ -154,6 +160,7 @@ def agreement(folders: Folders, data: Data = None, root: Root = None, option: Op
 def analyse(
     folders: Folders,
     out: Annotated[Path, typer.Option(help="Folder for the tables.")] = Path("analysis"),
+    judge: Judge = None,
     permutations: Permutations = PERMUTATIONS,
     data: Data = None,
     root: Root = None,
@@ -161,12 +168,15 @@ def analyse(
 ) -> None:
     """Write all analyses as CSV: scores, breakdowns, comparisons, agreement, propagation, baselines, failures."""
     from barista_bench.files.owned_folders import ANALYSIS, check_target
+    from barista_bench.judging.chosen import ranked_by_judge
+    from barista_bench.judging.scoring import all_judged
     from barista_bench.stats.tables import analysis_tables, write_tables
 
     with exit_on_error():
         check_target(out, ANALYSIS)
         with scored_runs(folders, data, root, option) as runs:
-            tables, left_out = analysis_tables(runs, permutations=permutations)
+            judged = {run.folder: all_judged(run) for run in runs}
+            tables, left_out = analysis_tables(ranked_by_judge(runs, judged, judge), permutations=permutations)
             for path in write_tables(tables, out):
                 echo(f"wrote {path}")
             for name, reason in left_out.items():

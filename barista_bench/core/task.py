@@ -212,6 +212,8 @@ class Scoring(ABC):
     primary_note: ClassVar[str] = ""
     """A description of the primary metric, in one sentence for readers of reports."""
     sample_score: ClassVar[str]
+    floor: ClassVar[str] = ""
+    """What the score of a task counts whose published score needs a judge: a lower bound. Empty for other tasks."""
     """The score that represents one sample."""
     breakdown_keys: ClassVar[tuple[str, ...]]
     """Keys of `metadata` by which every result is broken down."""

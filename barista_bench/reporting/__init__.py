@@ -13,6 +13,7 @@ from barista_bench.diagnosis.records import Diagnosis
 from barista_bench.errors import require_extra
 from barista_bench.files.owned_folders import REPORT, replacing_folder
 from barista_bench.files.text_out import markdown
+from barista_bench.judging.chosen import ranked_by_judge
 from barista_bench.judging.scoring import all_judged
 from barista_bench.plots import write_figure
 from barista_bench.reporting.analyses import analyse
@@ -53,6 +54,7 @@ def write_report(
     figures: bool = False,
     studio: bool = False,
     diagnoses: Sequence[Diagnosis] = (),
+    judge: str | None = None,
 ) -> tuple[Path, Path]:
     """Write `<out>/report.html`, and `<out>/report.md`, a short version with links into the page.
 
@@ -66,6 +68,7 @@ def write_report(
         compare: whether to make the paired comparisons, which take longest.
         max_bytes: the page leaves out pictures, then answers, then samples to stay below this size.
         diagnoses: of models, for the section "Why it fails".
+        judge: whose scores rank the models of text tasks; by default the only language model that judged them.
         studio: whether samples link to their moment in the video, in the studio that serves the page.
         tables: whether to write every table also as CSV and as LaTeX into `<out>/report_tables`, where `index.tex` is
             a document of all of them.
@@ -83,6 +86,7 @@ def write_report(
         require_extra("drawing figures", "matplotlib", extra="viz")
     runs = list({run.folder: run for run in runs}.values())
     judged_runs = {run.folder: all_judged(run) for run in runs}
+    runs = ranked_by_judge(runs, judged_runs, judge)
     report = build_report(runs, title=title, judged_runs=judged_runs, analyses=analyse(runs, compare=compare))
     details = _fitting_details(report, samples, max_bytes)
     why = why_it_fails(diagnoses)

@@ -124,7 +124,7 @@ def best_first(runs: Sequence[ScoredRun]) -> list[ScoredRun]:
     """Sort runs of one task as in a leaderboard: models by their primary score, then unranked runs."""
 
     def rank_key(run: ScoredRun) -> tuple[int, float]:
-        figure = run.results.primary_figure
+        figure = run.ranking_figure
         return tier(run), -figure.mean if figure else math.inf
 
     return sorted(runs, key=rank_key)

@@ -43,7 +43,7 @@ def answers(standing: TaskStanding, analyses: Analyses, breakdown: KeyGroups | N
     label, run = next(iter(standing.runs.items()))
     if run.results.model.name == REFERENCE:
         return _only("no model was asked")
-    if run.results.primary_figure is None:
+    if run.ranking_figure is None:
         return _only(label, "no scored sample")
     task = run.task.benchmark, run.task.name
     gaps = [
@@ -64,7 +64,7 @@ def _only(text: str, extra: str = "") -> Answers:
 
 
 def _best(label: str, run: ScoredRun, ahead: Comparison | None) -> Cell:
-    figure = run.results.primary_figure
+    figure = run.ranking_figure
     mean = number(figure.mean) if figure else ""
     if ahead is None:
         return Cell(label, mean, notes=(f"No other model to compare {label} with.",))

@@ -56,6 +56,11 @@ def figure_cell(figure: Figure | None, query: Query = ()) -> Cell:
     return Cell(value, spread, notes=(interval(*ends),) if ends else (), bar=bar, query=query)
 
 
+def score_heading(run: ScoredRun) -> str:
+    """Return the name of the score that ranks models: the judge's, or the task's primary figure."""
+    return run.score_note or words(run.results.primary)
+
+
 def p_text(p: float) -> str:
     """
     >>> p_text(0.0004), p_text(0.5)
@@ -310,7 +315,10 @@ def _by_key(tasks: Sequence[TaskRuns], key: str, title: str) -> Table | None:
     ]
     columns = [*text_columns(words(key), "model")]
     for heading, runs in tasks_with_key:
-        columns.append(Column(", ".join(_union([words(run.task.sample_score)] for run in runs.values())), heading))
+        name = next(iter(runs.values())).score_note
+        columns.append(
+            Column(name or ", ".join(_union([words(run.task.sample_score)] for run in runs.values())), heading)
+        )
     blocks = [_group_scores(runs, key) for _, runs in tasks_with_key]
     values = sorted({value for block in blocks for _, value in block})
     if len(values) < 2:
@@ -343,8 +351,8 @@ def _group_scores(runs: Mapping[str, ScoredRun], key: str) -> dict[tuple[str, st
     scores: dict[tuple[str, str], list[float]] = defaultdict(list)
     for label, run in runs.items():
         for sample in run.samples:
-            score = sample.scores.get(run.task.sample_score)
-            if score is not None and math.isfinite(score) and sample.is_counted and key in sample.example.metadata:
+            score = run.score_of(sample)
+            if score is not None and key in sample.example.metadata:
                 scores[label, str(sample.example.metadata[key])].append(score)
     return scores
 

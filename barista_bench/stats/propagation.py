@@ -14,7 +14,7 @@ does.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 from typing import NamedTuple
@@ -25,10 +25,13 @@ from barista_bench.core.resampling import figure_interval, interval_weights
 from barista_bench.core.statistics import Floats
 from barista_bench.core.task import evidence_objects
 from barista_bench.errors import DataError
+from barista_bench.runs.score.samples import ScoredSample
 from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.stats.breakdowns import answer_failures
 
 HALDANE = 0.5
+RIGHT = 0.8
+"""Judged score from which a text is right: the highest band of the paper's rubrics, 8 to 10 of 10."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,12 +117,23 @@ def object_errors(run: ScoredRun) -> dict[Place, list[ObjectError]]:
     """Return, for each answer and each object of its example, whether the answer erred."""
     errors: dict[Place, list[ObjectError]] = defaultdict(list)
     for sample in (sample for sample in run.samples if sample.record.is_finished):
-        wrong = {name for failure in answer_failures(run.task, sample) for name in failure.objects}
+        wrong = set(_wrong_objects(run, sample))
         frames = [frame.frame_index for frame in sample.example.frames]
         for name in dict.fromkeys(evidence_objects(sample.example)):
             key = sample.record.run, sample.example.video_id, name
             errors[key].append(ObjectError(min(frames), max(frames), name in wrong))
     return errors
+
+
+def _wrong_objects(run: ScoredRun, sample: ScoredSample) -> Iterator[str]:
+    """Yield the objects about which an answer erred.
+
+    An answer that cannot be read, or that a judge scored below `RIGHT`, erred about all objects of its example.
+    """
+    if run.judged is None:
+        yield from (name for failure in answer_failures(run.task, sample) for name in failure.objects)
+    elif sample.prediction is None or ((score := run.score_of(sample)) is not None and score < RIGHT):
+        yield from evidence_objects(sample.example)
 
 
 def shared_errors(source: dict[Place, list[ObjectError]], target: dict[Place, list[ObjectError]]) -> dict[str, Floats]:

@@ -123,7 +123,8 @@ def tau_b(first: list[float], second: list[float]) -> float:
 def test_the_tau_matrix_is_that_of_counting_pairs_of_models(runs_of: Callable[..., list[ScoredRun]]) -> None:
     models = (*SKILLS, "chance")
     agreement = rank_agreement(runs_of(models=models))
-    assert (agreement.models, agreement.tasks) == (models, TASKS)
+    assert agreement.models == models
+    assert [task.removesuffix(": word overlap (floor)") for task in agreement.tasks] == list(TASKS)
     means = [
         [np.mean([s.scores[run.task.sample_score] for s in run.samples]) for run in runs_of(models=(model,))]
         for model in models

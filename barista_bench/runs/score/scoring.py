@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -69,9 +70,28 @@ _DIGITS = 8
 _RESULTS_NAME = re.compile(rf"results(\.[0-9a-f]{{{_DIGITS}}})?\.json")
 
 
+@dataclass(frozen=True, slots=True)
+class JudgedScores:
+    """The scores of one judge, which replace the task's own where models are ranked.
+
+    Args:
+        name: of the score: the only criterion, or the mean over several.
+        figure: its mean over runs; None without verdicts.
+        scores: 0 to 1, by example id and repetition; samples without a verdict are absent.
+    """
+
+    judge: str
+    name: str
+    figure: Figure | None
+    scores: Mapping[tuple[str, int], float]
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class ScoredRun:
-    """All that a report needs from one run folder. `name` is the value of `run --name`; empty if not given."""
+    """All that a report needs from one run folder.
+
+    `name` is the value of `run --name`; empty if not given. `judged` is set if a judge ranks the run.
+    """
 
     folder: Path
     task: Task
@@ -80,6 +100,27 @@ class ScoredRun:
     results: Results
     counted: Counted
     name: str = ""
+    judged: JudgedScores | None = None
+
+    @property
+    def score_note(self) -> str:
+        """Return the origin of the score of a text task: the judge, or `(floor)` without one. Empty for other tasks."""
+        if self.judged is not None:
+            return f"{self.judged.name} by {self.judged.judge}"
+        return f"{self.task.floor} (floor)" if self.task.floor else ""
+
+    @property
+    def ranking_figure(self) -> Figure | None:
+        return self.results.primary_figure if self.judged is None else self.judged.figure
+
+    def score_of(self, sample: ScoredSample) -> float | None:
+        """Return a sample's score, 0 to 1, by the judge if there is one; None if it has none."""
+        if not sample.is_counted:
+            return None
+        if self.judged is not None:
+            return self.judged.scores.get(sample.name)
+        score = sample.scores.get(self.task.sample_score)
+        return score if score is not None and math.isfinite(score) else None
 
     def __repr__(self) -> str:
         return f"<ScoredRun {self.folder}: {summary_line(self.results)}>"

@@ -23,6 +23,7 @@ from typing import (
     Any,
     ClassVar,
     Literal,
+    NamedTuple,
     ParamSpec,
     Self,
     TypeAlias,
@@ -133,6 +134,43 @@ def evidence_objects(example: Example) -> tuple[str, ...]:
     graph = example.evidence.get("graph")
     ids = (graph if isinstance(graph, dict) else example.evidence).get("object_ids")
     return tuple(str(name) for name in ids if name) if isinstance(ids, list | tuple) else ()
+
+
+FACT_ROWS = {
+    "relation_rows": "relation",
+    "attribute_rows": "attribute",
+    "activity_rows": "activity",
+    "activity_row": "activity",
+}
+"""Evidence of examples made from a graph: the field with rows of the annotation file, and their kind."""
+
+
+class GraphSpan(NamedTuple):
+    """The moment of an example in its graph: the first and the last frame that it is about."""
+
+    video_id: str
+    first: int
+    last: int
+
+
+def graph_span(example: Example) -> GraphSpan:
+    """Return the moment of an example, by the graph it was generated from, else by its own frames."""
+    graph = example.evidence.get("graph")
+    if isinstance(graph, dict):
+        return GraphSpan(graph["video_id"], graph["frames"][0], graph["frames"][-1])
+    frames = [frame.frame_index for frame in example.frames]
+    return GraphSpan(example.video_id, min(frames), max(frames))
+
+
+def graph_facts(example: Example) -> tuple[str, ...]:
+    """Return the facts of the graph that an example asks: kind and row of the annotation file."""
+    facts = example.evidence.get("facts")
+    if isinstance(facts, list | tuple):
+        return tuple(map(str, facts))
+    rows = {kind: example.evidence.get(field) for field, kind in FACT_ROWS.items() if field in example.evidence}
+    return tuple(
+        f"{kind}:{row}" for kind, value in rows.items() for row in (value if isinstance(value, list) else [value])
+    )
 
 
 def content_seed(*parts: str | int) -> int:
@@ -248,17 +286,22 @@ class Visibility(TypedFields):
 
 
 class GraphRow(TypedFields):
-    """The graph evidence of one example."""
+    """The graph evidence of one example: see `TracedEvidence`."""
 
     graph: GraphEvidence
     visibility: Visibility
+    facts: list[str]
 
 
 class TracedEvidence(Evidence, kw_only=True):
-    """Evidence with the part of a scene graph that the question was generated from; None for all other questions."""
+    """Evidence with the part of a scene graph that the question was generated from; None for all other questions.
+
+    `facts` are rows of the annotation file that the right answer states: `relation:12`, `attribute:3`, `activity:0`.
+    """
 
     graph: GraphEvidence | None = None
     visibility: Visibility | None = None
+    facts: list[str] | None = None
 
 
 def features_of(kind: type[TypedFields]) -> Features:

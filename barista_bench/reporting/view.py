@@ -12,6 +12,7 @@ from barista_bench.errors import ConfigError
 from barista_bench.reporting import diagnosis, judges, paper, tables
 from barista_bench.reporting.analyses import Analyses, best_first
 from barista_bench.reporting.breakdowns import breakdown_table, key_groups
+from barista_bench.reporting.facts import difficulty_tables, fact_tables
 from barista_bench.reporting.judges import LabelledJudge
 from barista_bench.reporting.leaderboard import Leaderboard, TaskStanding, leaderboard
 from barista_bench.reporting.paper import JudgedRuns, PaperPart
@@ -153,12 +154,13 @@ def build_report(
     papers = tuple(_papers(sections, judged_runs or {}))
     tasks = [(section.heading, section.standing.runs) for section in sections]
     summaries = (*tables.by_group(tasks), tables.tokens(tasks)) if len(sections) > 1 else ()
+    curves = difficulty_tables([runs for _, runs in tasks]) if len(sections) > 1 else ()
     return Report(
         title=title or _title(sections),
         provenance=provenance(standings),
         boards=tuple(_boards(sections, analyses)),
         sections=sections,
-        across=(*filter(None, summaries), *_diagnosis(analyses)),
+        across=(*filter(None, summaries), *_diagnosis(analyses), *curves),
         graphs=tuple(analyses.graphs),
         papers=tuple(part for part in papers if part.tables),
         left_out=(*analyses.left_out, *(part.left_out for part in papers if part.left_out)),
@@ -207,6 +209,7 @@ def _diagnosis(analyses: Analyses) -> Iterator[Table]:
     if analyses.consistency:
         yield diagnosis.consistency(analyses.consistency)
     yield from map(diagnosis.propagation, analyses.graphs)
+    yield from fact_tables(analyses.facts)
 
 
 def _papers(sections: Sequence[Section], judged_runs: JudgedRuns) -> Iterator[PaperPart]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated
 
@@ -207,6 +207,10 @@ class HandObject(GraphTask[HandObjectSampling]):
 
     def facets(self, example: Example) -> Fields:
         return {"object_size": sorted({box_size(item.object_box) for item in self._reference(example)})}
+
+    def asked_facts(self, example: Example) -> Mapping[str, Sequence[str]]:
+        """Return the contact of a frame with one; the rows of several cannot be told apart."""
+        return super().asked_facts(example) if len(InteractionTarget.of(example).interactions) == 1 else {}
 
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
         """Return wrong and loose hands of the matched interactions, and the objects' boxes of the others."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import permutations
@@ -42,7 +42,7 @@ from barista_bench.benchmarks.kinds.frames import FrameArrays, FrameMetadata, Fr
 from barista_bench.benchmarks.parsing import object_schema
 from barista_bench.core.boxes import BoxFormat, xywh_to_xyxy
 from barista_bench.core.deriving import Candidate, GraphTask, Vocabulary
-from barista_bench.core.example import Evidence, Int64
+from barista_bench.core.example import Evidence, Int64, graph_facts
 from barista_bench.core.options import Fraction, packaged_protocol
 from barista_bench.core.prompt import Prompt
 from barista_bench.core.remembering import remembered
@@ -190,6 +190,14 @@ class Relations(GraphTask[RelationsSampling]):
             _true_relations(example, self.follows_paper), self._answered_relations(prediction), hands
         )
         return (AnswerFailure(kind, tuple(ids[mark] for mark in marks if mark in ids)) for kind, marks in kinds)
+
+    def asked_facts(self, example: Example) -> Mapping[str, Sequence[str]]:
+        """Return each relation with its two objects."""
+        facts, (ids, _) = graph_facts(example), _marked_ids_and_hands(example)
+        ends = [
+            (ids.get(item.source_id, ""), ids.get(item.target_id, "")) for item in RelationSet.of(example).relations
+        ]
+        return dict(zip(facts, ends, strict=True)) if len(facts) == len(ends) else {}
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
         names = {item.mark: item.category for item in _objects(example)}

@@ -26,7 +26,7 @@ from barista_bench.stats import (
     rank_agreement,
 )
 from barista_bench.stats.agreement import agreement_of
-from barista_bench.stats.propagation import _edge, odds_ratio
+from barista_bench.stats.propagation import edge_of, odds_ratio
 from tests.six_tasks import SKILLS, TASKS, Runs
 from tests.stats.conftest import renamed
 from tests.stats.made import Quiz, quiz_example, quiz_run, quiz_sample
@@ -211,7 +211,7 @@ def test_a_few_telling_videos_are_no_certainty() -> None:
     """Two of nine videos hold all right answers: without them nothing is said; the interval keeps 1."""
     tables = {f"v{n}": np.array([3.0, 0, 0, 0]) for n in range(7)}
     tables |= {f"w{n}": np.array([2.0, 0, 0, 3]) for n in range(2)}
-    edge = _edge("a", "b", tables)
+    edge = edge_of("a", "b", tables)
     assert edge.odds_ratio is not None
     assert edge.odds_ratio > 100
     assert edge.low is not None

@@ -15,6 +15,7 @@ from barista_bench.core.task import Task
 from barista_bench.data.dataset import config_names, open_examples
 from barista_bench.data.manifest import DEFAULT_BENCHMARK, MANIFEST, read_manifest
 from barista_bench.errors import ConfigError, DataError
+from barista_bench.files.checkpoints import is_on_this_machine
 from barista_bench.runs.ask.catalog import check_fit, check_schemas
 from barista_bench.runs.ask.config import RunConfig
 from barista_bench.runs.run_folder import CONFIG_FILE, OpenedTask
@@ -64,6 +65,21 @@ def open_tasks(config: RunConfig) -> list[OpenedTask]:
     return fitting_tasks
 
 
+def _warn_of_absent_checkpoints(task: Task) -> None:
+    """Say before a model is asked that scoring its answers needs a checkpoint that is not on this machine."""
+    for name, option in task.options.items():
+        if option.fetched_with is None or is_on_this_machine(value := str(task.chosen[name])):
+            continue
+        other, reading_value = option.fetched_with
+        if task.chosen[other] == reading_value:
+            others = " or ".join(f"{other}={each}" for each in task.options[other].choices if each != reading_value)
+            log.warning(
+                "%s: `score` needs the %s %s, which is not on this machine; it is fetched from the Hub then. Fix, "
+                "if the Hub cannot be reached: say --option %s",
+                *(task.name, name, value, others),
+            )
+
+
 def open_questions(config: RunConfig) -> list[OpenedTask]:
     """Do the same as `open_tasks`, for any model."""
     specs = list(_specs_of_all_benchmarks(config) if config.benchmark == ALL else _specs_of_one_benchmark(config))
@@ -75,6 +91,7 @@ def open_questions(config: RunConfig) -> list[OpenedTask]:
             spec.data, spec.benchmark.name, spec.name, split=spec.split, root=config.root, limit=config.limit
         )
         task.refuse_others(examples.examples)
+        _warn_of_absent_checkpoints(task)
         opened_tasks.append(OpenedTask(task, examples, spec.folder, spec.data))
     task_by_example: dict[str, str] = {}
     for opened_task in opened_tasks:

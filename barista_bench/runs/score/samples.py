@@ -16,7 +16,6 @@ from typing import TypeAlias
 
 import msgspec
 import numpy as np
-from huggingface_hub import try_to_load_from_cache
 
 from barista_bench.benchmarks import task_class
 from barista_bench.core.boxes import BoxFormat
@@ -26,6 +25,7 @@ from barista_bench.core.resampling import Interval, ResampledRun, run_intervals
 from barista_bench.core.task import Example, ParseError, Prediction, Scored, Task
 from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import ConfigError, DataError, TaskError
+from barista_bench.files.checkpoints import is_on_this_machine
 from barista_bench.runs.log.sample_log import SampleRecord
 from barista_bench.runs.log_reader import run_records
 from barista_bench.runs.run_folder import CONFIG_FILE, Place, RunDescription, open_run_examples, read_run
@@ -156,22 +156,15 @@ def refuse_unfetched(task: type[Task], chosen: Mapping[str, object], *, known: C
     """
     for name in chosen.keys() & task.options.keys() - set(known):
         option, value = task.options[name], str(chosen[name])
-        if option.fetched_with is None or value == option.default or Path(value).expanduser().is_dir():
+        if option.fetched_with is None or value == option.default:
             continue
         other, reading_value = option.fetched_with
-        if chosen.get(other, task.options[other].default) == reading_value and not _is_cached(value):
+        if chosen.get(other, task.options[other].default) == reading_value and not is_on_this_machine(value):
             others = " or ".join(f"{other}={each}" for each in task.options[other].choices if each != reading_value)
             raise ConfigError(
                 f"option {name}: {value!r:.200} is not on this machine, and what only a run folder names is not "
                 f"fetched. Fix: say --option {name}={value:.200} if you trust it, or --option {others}"
             )
-
-
-def _is_cached(name: str) -> bool:
-    try:
-        return isinstance(try_to_load_from_cache(name, "config.json"), str)
-    except ValueError:  # not the name of a repository
-        return False
 
 
 def read_sample(

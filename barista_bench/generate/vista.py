@@ -11,12 +11,12 @@ import io
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
-from itertools import chain, cycle, groupby
+from functools import cache
+from itertools import cycle, groupby
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import ClassVar
 
-import av
 import msgspec
 import yaml
 
@@ -41,7 +41,7 @@ from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import noun_of
 from barista_bench.generate.vista_clips import REVIEW_QUESTION, Order, Sequences, VistaWords, foundation_candidates
 from barista_bench.generate.wordings import Phrases, fill_form, plain_text, shuffled_forms
-from barista_bench.media.encoding import encode_video, encoder_frame, resized
+from barista_bench.media.encoding import encode_video, join_videos, resized
 from barista_bench.media.video import open_reader
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.domain import Domain
@@ -176,6 +176,14 @@ class VistaFamily(Family):
             reworded += _items_in_form(set_items, next(forms_in_turn[wording]))
         return reworded
 
+    def size_problem(self, subtask: str, candidates: Sequence[QuestionCandidate], size: int) -> str:
+        """Return the size of the smallest whole set if it is larger than the subtask may be."""
+        sets = Counter(candidate.extra["set"] for candidate in candidates if candidate.subtask == subtask)
+        needed = min((count for count in sets.values() if count > 1), default=0)
+        return (
+            f"a set needs {needed} items; you asked for {size}" if needed > size and subtask not in FOUNDATION else ""
+        )
+
     def public_items(self, items: Sequence[Item]) -> dict[str, Item]:
         return {f"{ENVIRONMENT}/{_entry_path(item)}": item for item in items}
 
@@ -278,8 +286,6 @@ ENVIRONMENT = "real_life"
 """Folder of the release with all sets."""
 EXTRA_TYPES = frozenset({"opening_v_closing"})
 """Types of level 1 in the folder `extrapyramidal`, as in the release; the others are in `foundation`."""
-CACHED_CLIPS = 24
-"""Number of decoded and converted clips of one video in memory, in the small size of the release."""
 
 
 def write_release(items: Sequence[Item], source: SceneGraph, out: Path, words: VistaWords) -> None:
@@ -339,19 +345,19 @@ def _write_set(name: str, members: Sequence[Item], out: Path, words: VistaWords)
 def _write_videos(items: Sequence[Item], source: SceneGraph, video_id: str, out: Path, words: VistaWords) -> None:
     """Write the entries of one video, each as its clips one after the other, at the common rate and width."""
     fps = source[video_id].video.fps
-    with open_reader(source.video_path(video_id)) as reader:
+    with open_reader(source.video_path(video_id)) as reader, TemporaryDirectory() as folder:
         size = _video_size(*reader.size, words.width)
 
-        @lru_cache(maxsize=CACHED_CLIPS)  # sets share clips, and decoding and converting take most of the time
-        def clip(start: int, end: int) -> list[av.VideoFrame]:
+        @cache  # sets share clips: a thousand entries may be made of fifty
+        def clip(start: int, end: int) -> Path:
             frames = list(_frames_at_rate(start, end, fps or reader.fps, words.fps))
-            return list(map(encoder_frame, resized(reader.read(frames), size)))
+            path = Path(folder) / f"{start}_{end}.mp4"
+            return encode_video(path, resized(reader.read(frames), size), size=size, fps=words.fps)
 
         for item in items:
             path = out / ENVIRONMENT / _entry_path(item)
             path.parent.mkdir(parents=True, exist_ok=True)
-            clips = (clip(start, end) for start, end in item.candidate.extra["spans"])
-            encode_video(path, chain.from_iterable(clips), size=size, fps=words.fps)
+            join_videos(path, [clip(start, end) for start, end in item.candidate.extra["spans"]], fps=words.fps)
 
 
 def _frames_at_rate(start: int, end: int, fps: float, rate: int) -> Iterator[int]:

@@ -5,7 +5,7 @@ The same frames give the same bytes with the same build of FFmpeg: one thread en
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
 
@@ -84,3 +84,34 @@ def resized(pictures: Iterable[Picture], size: tuple[int, int]) -> Iterator[Pict
             yield picture
         else:
             yield np.asarray(Image.fromarray(picture).resize(size, Image.Resampling.BILINEAR), dtype=np.uint8)
+
+
+def join_videos(out: str | Path, clips: Sequence[Path], *, fps: Fraction | int) -> Path:
+    """Write the videos of `encode_video` one after the other, without encoding them again.
+
+    Args:
+        clips: of one size and rate, and made by this module, so that each begins with a keyframe.
+
+    Raises:
+        DataError: there is no clip.
+    """
+    target, rate = Path(out), Fraction(fps)
+    if not clips:
+        raise DataError(f"{target}: there is no clip to write. Fix: choose clips that the source has")
+    with (
+        atomic_write(target) as part,
+        av.open(str(part), "w", format="mp4", options={"movflags": "+faststart"}) as container,
+    ):
+        stream, frames_before = None, 0
+        for path in clips:
+            with av.open(str(path)) as clip:
+                source = clip.streams.video[0]
+                stream = stream or container.add_stream_from_template(source)
+                assert source.time_base is not None  # H.264 in MP4 has one
+                shift = round(frames_before / rate / source.time_base)
+                for packet in clip.demux(source):
+                    if packet.dts is not None and packet.pts is not None:
+                        packet.dts, packet.pts, packet.stream = packet.dts + shift, packet.pts + shift, stream
+                        container.mux(packet)
+                        frames_before += 1
+    return target

@@ -134,7 +134,7 @@ def on_post_build(config: MkDocsConfig) -> None:
     _mend_search(Path(config.site_dir))
     lines = [f"# {config.site_name}", "", f"> {config.site_description}", ""]
     nav: Navigation = config.extra.pop("pages")
-    lines += [line for item in nav.items for line in _listed(item, Path(config.site_dir))]
+    lines += [line for item in nav.items for line in _list_pages(item, Path(config.site_dir))]
     Path(config.site_dir, "llms.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
@@ -175,7 +175,7 @@ def _leaves(nav: Any) -> Iterator[str]:  # noqa: ANN401  (lists and dicts of YAM
             yield from _leaves(item)
 
 
-def _listed(item: StructureItem, site: Path) -> Iterator[str]:
+def _list_pages(item: StructureItem, site: Path) -> Iterator[str]:
     """The pages below a part of the navigation, one a line; a heading for each part of the first level."""
     from mkdocs.structure.nav import Section
     from mkdocs.structure.pages import Page
@@ -184,7 +184,7 @@ def _listed(item: StructureItem, site: Path) -> Iterator[str]:
         if item.parent is None:
             yield from ("", f"## {item.title}", "")
         for child in item.children:
-            yield from _listed(child, site)
+            yield from _list_pages(child, site)
     elif isinstance(item, Page):
         text, target = item.markdown or "", item.file.dest_uri
         if ":::" not in text:
@@ -204,7 +204,7 @@ def _commands() -> dict[str, Any]:
 def _index() -> str:
     sections: dict[str, list[str]] = {}
     for name, command in _commands().items():
-        shown = f"- [`{name}`](commands/{name}.md): {_plain(command.get_short_help_str(sys.maxsize))}"
+        shown = f"- [`{name}`](commands/{name}.md): {_escape(command.get_short_help_str(sys.maxsize))}"
         sections.setdefault(str(getattr(command, "rich_help_panel", "")), []).append(shown)
     text = "# Commands\n\nMade from the command line itself. `barista-bench COMMAND --help` says the same.\n"
     return text + "".join(f"\n## {title}\n\n" + "\n".join(lines) + "\n" for title, lines in sections.items())
@@ -214,13 +214,13 @@ def _page(name: str, command: Any, level: int = 1) -> Iterator[str]:  # noqa: AN
     """A command's first sentence, and its help as it prints it; of a group also those of every command below it."""
     context = command.make_context(f"barista-bench {name}", [], resilient_parsing=True, max_content_width=WIDTH)
     context.terminal_width = WIDTH
-    yield f"{'#' * level} barista-bench {name}\n\n{_plain(command.get_short_help_str(sys.maxsize))}\n\n"
+    yield f"{'#' * level} barista-bench {name}\n\n{_escape(command.get_short_help_str(sys.maxsize))}\n\n"
     yield f"```text\n{command.get_help(context)}\n```\n\n"
     for part, subcommand in getattr(command, "commands", {}).items():
         yield from _page(f"{name} {part}", subcommand, level + 1)
 
 
-def _plain(text: str) -> str:
+def _escape(text: str) -> str:
     """Text of the command line as Markdown that shows it as it is."""
     parts = re.split(r"(`[^`\n]+`)", text)
     return "".join(

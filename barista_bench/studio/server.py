@@ -59,7 +59,7 @@ class StudioApp:
     """Routes of a workspace.
 
     Args:
-        making: runs commands, if allowed.
+        command_routes: runs commands, if allowed.
         previous: the folders open until now. A project that stays open keeps its one writer.
     """
 

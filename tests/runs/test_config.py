@@ -73,7 +73,7 @@ def test_a_keyword_goes_before_the_environment_and_that_before_the_file(tmp_path
         RunConfig,
         {"data": "barista", "out": "runs/x", "repetitions": 3},
         file=file,
-        environment={f"{ENVIRONMENT_PREFIX}RUNS": "2", f"{ENVIRONMENT_PREFIX}LIMIT": "2"},
+        environment={f"{ENVIRONMENT_PREFIX}REPETITIONS": "2", f"{ENVIRONMENT_PREFIX}LIMIT": "2"},
         defaults={"model": "prior", "split": "train"},
     )
     assert (config.repetitions, config.limit, config.model, config.split) == (3, 2, "chance", "train")

@@ -45,7 +45,7 @@ def ranked_by_judge(runs: Sequence[ScoredRun], judged_runs: JudgedRuns, judge: s
     ranked = []
     for run in runs:
         of_task = by_task.get((run.task.benchmark, run.task.name))
-        absent = of_task and replace(of_task, figure=None, scores={})
+        absent = of_task and replace(of_task, metric=None, scores={})
         ranked.append(replace(run, judged=scores.get(run.folder, absent)))
     return ranked
 
@@ -76,7 +76,7 @@ def judged_scores(judged_run: JudgedRun) -> JudgedScores:
             scores[sample] = statistics.fmean(by_criterion.values()) / results.scale
     criteria = results.rubric.criteria
     name = criteria[0] if len(criteria) == 1 else "mean over criteria"
-    return JudgedScores(results.judge.name, name, results.figures.get(MEAN), scores)
+    return JudgedScores(results.judge.name, name, results.metrics.get(MEAN), scores)
 
 
 def _is_of_answers(judged_run: JudgedRun) -> bool:

@@ -10,8 +10,8 @@ from itertools import pairwise
 import numpy as np
 
 from barista_bench.reporting.analyses import FactAnalysis, is_unranked
-from barista_bench.reporting.tables import figure_cell
-from barista_bench.runs.score.results import Figure
+from barista_bench.reporting.tables import metric_cell
+from barista_bench.runs.score.results import MetricValue
 from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.tables import Cell, Column, Row, Table, number, number_columns, text_columns, words
 
@@ -93,4 +93,4 @@ def _curve(heading: str, scores: Mapping[str, Sequence[tuple[float, float]]], ed
 
 
 def _cell(mean: float, low: float | None, high: float | None) -> Cell:
-    return figure_cell(Figure(mean=mean, std=None, runs=[mean], low=low, high=high))
+    return metric_cell(MetricValue(mean=mean, std=None, repetitions=[mean], low=low, high=high))

@@ -103,7 +103,7 @@ def fact_answers(runs: Iterable[ScoredRun]) -> FactAnswers:
             if sample.record.is_finished:
                 video_id = graph_span(sample.example).video_id
                 for fact, is_right in _verdicts(run, sample).items():
-                    answers[FactKey(sample.record.run, video_id, fact)][task].append(is_right)
+                    answers[FactKey(sample.record.repetition, video_id, fact)][task].append(is_right)
     return answers
 
 
@@ -171,7 +171,7 @@ def _interval(rows: Sequence[tuple[FactKey, float]], low: float = 0.0) -> Interv
     return ratio_interval(
         np.array([value for _, value in rows]),
         np.ones(len(rows)),
-        runs=[key.repetition for key, _ in rows],
+        repetitions=[key.repetition for key, _ in rows],
         units=[key.video_id for key, _ in rows],
         bounds=(low, 1.0),
     )

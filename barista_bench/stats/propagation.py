@@ -23,7 +23,7 @@ import numpy as np
 
 from barista_bench.core.deriving import GraphTask
 from barista_bench.core.example import graph_span
-from barista_bench.core.resampling import figure_interval, interval_weights
+from barista_bench.core.resampling import interval_weights, metric_interval
 from barista_bench.core.statistics import Floats
 from barista_bench.core.task import evidence_objects
 from barista_bench.errors import DataError
@@ -148,7 +148,7 @@ def object_errors(run: ScoredRun) -> dict[Place, list[ObjectError]]:
         wrong = set(_wrong_objects(run, sample))
         video_id, first, last = graph_span(sample.example)
         for name in dict.fromkeys(evidence_objects(sample.example)):
-            errors[sample.record.run, video_id, name].append(ObjectError(first, last, name in wrong))
+            errors[sample.record.repetition, video_id, name].append(ObjectError(first, last, name in wrong))
     return errors
 
 
@@ -189,7 +189,7 @@ def edge_of(source: str, target: str, tables: dict[str, Floats]) -> PropagationE
     logarithms[1:] = np.nan_to_num(logarithms[1:])
     # For each task, videos with and without errors give information: the smallest of these counts.
     sides = by_video @ np.array([[1, 0, 1, 0], [1, 0, 0, 1], [0, 1, 1, 0], [0, 1, 0, 1]])
-    ends = figure_interval(logarithms, None, telling=int((sides > 0).sum(axis=0).min()))
+    ends = metric_interval(logarithms, None, telling=int((sides > 0).sum(axis=0).min()))
     return PropagationEdge(
         source=source,
         target=target,

@@ -18,11 +18,11 @@ from barista_bench.cli.output import is_quiet, show_bars, write_sections
 from barista_bench.cli.tree import ParentCommand
 from barista_bench.core.model_names import ABLATIONS, BASELINES
 from barista_bench.core.plugins import plugin_entries
+from barista_bench.core.settings import SettingsTable
 from barista_bench.models.served.settings import ServedSettings
 from barista_bench.models.settings import (
     CheckpointSettings,
     GeneratorSettings,
-    SettingsTable,
     TransformersSettings,
     VllmSettings,
     WeightSettings,
@@ -30,7 +30,7 @@ from barista_bench.models.settings import (
 from barista_bench.runs.ask.config import ModelSettings, SpendingSettings, resolve
 
 if TYPE_CHECKING:
-    from barista_bench.models.settings import SettingsT
+    from barista_bench.core.settings import SettingsT
 
 RARE = "Rare settings"
 _ARGUMENTS, _OPTIONS = "Arguments", "Options"

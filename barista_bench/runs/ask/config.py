@@ -22,23 +22,22 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from barista_bench.benchmarks import parse_pairs
-from barista_bench.errors import ConfigError
-from barista_bench.files.reading import Line, load_yaml, read_bounded
-from barista_bench.models import GenerationConfig
-from barista_bench.models.served.settings import ServedSettings
-from barista_bench.models.settings import (
+from barista_bench.core.settings import (
     ENVIRONMENT_PREFIX,
     Count,
     Names,
     SettingsT,
     SettingsTable,
     Texts,
-    TransformersSettings,
-    VllmSettings,
     check_known,
     checked,
     one_or_all,
 )
+from barista_bench.errors import ConfigError
+from barista_bench.files.reading import Line, load_yaml, read_bounded
+from barista_bench.models import GenerationConfig
+from barista_bench.models.served.settings import ServedSettings
+from barista_bench.models.settings import TransformersSettings, VllmSettings
 from barista_bench.runs.described import MAX_RUNS
 
 __all__ = ["ENVIRONMENT_PREFIX", "Count", "ModelSettings", "RunConfig", "Texts", "checked", "resolve"]

@@ -26,9 +26,9 @@ from barista_bench.cli import commands as cli
 from barista_bench.cli.annotate_commands import DescribingSettings
 from barista_bench.cli.output import echo
 from barista_bench.cli.tree import SECTIONS
-from barista_bench.data.folder import build
 from barista_bench.data.frozen import read_frozen
 from barista_bench.data.manifest import read_manifest
+from barista_bench.data.settings import BuildSettings
 from barista_bench.data.trace import trace
 from barista_bench.demo import demo
 from barista_bench.diagnosis.running import DiagnoseConfig
@@ -87,7 +87,7 @@ CALLED: dict[str, tuple[list[Callable], set[str]]] = {
     "show tasks": ([], {"json"}),
     "show setup": ([examine], {"json"}),
     "show stats": ([SceneGraph, statistics, write_statistics, set_statistics], {"json", "domain_draft"}),
-    "build": ([build], {"protocol"}),
+    "build": ([BuildSettings], set()),
     "demo": ([demo], {"browser"}),
     "run": ([RunConfig], {"config", "dry_run"}),
     "evaluate": ([RunConfig], {"config"}),
@@ -120,7 +120,7 @@ CALLED: dict[str, tuple[list[Callable], set[str]]] = {
     "studio invite": ([Study], {"task", "out"}),
     "publish": ([publication, Pusher.publish], {"dry_run", "token_env"}),
     "publish check": ([write_submission_file], {"repetition"}),
-    "export lmms-eval-tasks": ([RunConfig], {"config"}),
+    "export lmms-eval-tasks": ([RunConfig], set()),
     "publish submission": (
         [make_submission, SubmissionTarget, Destination],
         {"runs", "out", "model_folder", "results_repo", "push", "pull_request", "token_env"},

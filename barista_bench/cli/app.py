@@ -17,9 +17,9 @@ from barista_bench.benchmarks import parse_pairs
 from barista_bench.cli.output import begin_output, echo, is_quiet, print_json_alone, print_result, show_bars, warn
 from barista_bench.cli.tree import Commands
 from barista_bench.core.guarding import raise_faults
+from barista_bench.core.settings import CLUSTER_HELP
 from barista_bench.errors import BaristaError, BudgetError, ConfigError
 from barista_bench.files.text_out import LogFormatter, system_problem
-from barista_bench.runs.ask.config import CLUSTER_HELP
 from barista_bench.version import __version__
 
 if TYPE_CHECKING:

@@ -17,6 +17,7 @@ from barista_bench.errors import ConfigError, flag_of
 from barista_bench.files.text_out import check_address, check_variable_name, refuse_credentials
 
 ENVIRONMENT_PREFIX = "BARISTA_BENCH_"
+CLUSTER_HELP = "Address of a Ray cluster that does the work: HOST:PORT, or auto if this machine is one of its nodes."
 MAX_SHOWN = 200
 """Characters of a value or a name that an error shows."""
 

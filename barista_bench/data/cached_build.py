@@ -66,7 +66,7 @@ def dataset_of(
             benchmark=benchmark,
             configs=get_benchmark(benchmark).task_names,
             revision=commit,
-            options=None if protocol == "release" else {"protocol": protocol},
+            protocol=protocol,
             cache=False,
             num_proc=num_proc,
             progress=progress,

@@ -23,6 +23,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from barista_bench.benchmarks import parse_pairs
 from barista_bench.core.settings import (
+    CLUSTER_HELP,
     ENVIRONMENT_PREFIX,
     Count,
     Names,
@@ -44,9 +45,6 @@ __all__ = ["ENVIRONMENT_PREFIX", "Count", "ModelSettings", "RunConfig", "Texts",
 
 MAX_FILE = 2**20
 """Bytes of a run file."""
-
-
-CLUSTER_HELP = "Address of a Ray cluster that does the work: HOST:PORT, or auto if this machine is one of its nodes."
 
 
 def _as_pairs(value: object) -> object:

@@ -19,6 +19,7 @@ from barista_bench.cli.tree import ParentCommand
 from barista_bench.core.model_names import ABLATIONS, BASELINES
 from barista_bench.core.plugins import plugin_entries
 from barista_bench.core.settings import SettingsTable, checked
+from barista_bench.hub.settings import UploadSettings
 from barista_bench.models.served.settings import ServedSettings
 from barista_bench.models.settings import (
     CheckpointSettings,
@@ -57,11 +58,14 @@ def _keyword(name: str, default: object, annotation: object) -> inspect.Paramete
 CONFIG_FLAG = _keyword(
     "config", None, Annotated[Path | None, typer.Option(help="Settings file: YAML, one `name: value` per line.")]
 )
-DRY_RUN_FLAG = _keyword(
-    "dry_run",
-    False,
-    Annotated[bool, typer.Option("--dry-run", help="Count requests, images, tokens and cost without asking anything.")],
-)
+
+
+def switch(name: str, text: str) -> inspect.Parameter:
+    """Return a flag that is off unless it is given, for `more` flags of a command."""
+    return _keyword(name, False, Annotated[bool, typer.Option(f"--{name.replace('_', '-')}", help=text)])
+
+
+DRY_RUN_FLAG = switch("dry_run", "Count requests, images, tokens and cost without asking anything.")
 
 
 def flag_command(
@@ -79,9 +83,10 @@ def flag_command(
     "not given", and `named_flags` drops such values. With `CONFIG_FLAG`, a file or the environment may give a setting
     that is required.
     """
+    has_file = CONFIG_FLAG in more
     fields = {name: field for name, field in settings_type.model_fields.items() if name not in hidden}
     parameters = [
-        _parameter(settings_type, name, field, name == positional, field.is_required() and CONFIG_FLAG not in more)
+        _parameter(settings_type, name, field, positional=name == positional, has_file=has_file)
         for name, field in fields.items()
     ]
     parameters += more
@@ -145,6 +150,7 @@ _COMPLETIONS: dict[str, Callable[..., list[str]]] = {
     "task": complete_tasks,
 }
 _TABLES: dict[str, tuple[type[SettingsTable], ...]] = {
+    "Upload": (UploadSettings,),
     "Costs": (SpendingSettings,),
     "Models that write text": (GeneratorSettings,),
     "Served models": (ServedSettings,),
@@ -159,16 +165,19 @@ _RARELY_SET = frozenset(
 
 
 def _parameter(
-    table: type[SettingsTable], name: str, field: FieldInfo, positional: bool, required: bool
+    table: type[SettingsTable], name: str, field: FieldInfo, *, positional: bool, has_file: bool
 ) -> inspect.Parameter:
     text, default = str(field.description), field.get_default(call_default_factory=True, validated_data={})
     if default is True:
         text += f" [default: {name.replace('_', '-')}]"
     elif not field.is_required() and default is not False and default not in (None, (), {}, ""):
         text += f" [default: {','.join(default) if isinstance(default, tuple) else default}]"
-    option = typer.Option(help=text, rich_help_panel=_panel(table, name), autocompletion=_COMPLETIONS.get(name))
+    # A switch needs its opposite only where something else may have turned it on.
+    names = () if has_file or default is not False or name == "progress" else (f"--{name.replace('_', '-')}",)
+    option = typer.Option(*names, help=text, rich_help_panel=_panel(table, name), autocompletion=_COMPLETIONS.get(name))
     annotation = Annotated[_type(field), typer.Argument(help=text) if positional else option]  # type: ignore[valid-type]
-    return _keyword(name, inspect.Parameter.empty if required else None, annotation)
+    is_required = field.is_required() and not has_file
+    return _keyword(name, inspect.Parameter.empty if is_required else None, annotation)
 
 
 def _panel(table: type[SettingsTable], name: str) -> str | None:

@@ -163,8 +163,7 @@ First steps, offline and without a GPU:
 
 The way of the data, with videos and models of yours:
   barista-bench validate FOLDER                             is every record, mask and video of a release sound?
-  barista-bench build --source FOLDER --out data            questions from its scene graphs
-  barista-bench evaluate data --model MODEL --out runs      answers, scores, and runs/report/report.html
+  barista-bench evaluate FOLDER --model MODEL --out runs    questions, answers, scores, and runs/report/report.html
 
 All commands: barista-bench --help. One of them: barista-bench COMMAND --help."""
 

@@ -279,7 +279,7 @@ def _set_statistics(data: Path, benchmark: str, out: Path, plots: bool, json: bo
     echo(f"wrote {out / 'statistics.md'}")
 
 
-@flag_command(app, BuildSettings, more=(), hidden=("options",))
+@flag_command(app, BuildSettings, config=False, hidden=("options",))
 def build(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `checked` checks it)
     """Build a dataset folder from a benchmark's release: load_dataset("barista", "relations")."""
     from barista_bench.data.folder import build as make

@@ -73,23 +73,24 @@ def flag_command(
     settings_type: type[SettingsTable],
     *,
     positional: str = "",
-    more: Sequence[inspect.Parameter] = (CONFIG_FLAG,),
+    config: bool = True,
+    dry_run: bool = False,
+    more: Sequence[inspect.Parameter] = (),
     hidden: Collection[str] = (),
     **command: Any,  # noqa: ANN401  (as typer's `command` has it)
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Make a function of keywords a command with one flag per field, except the `hidden` fields, and `more` flags.
+    """Make a function of keywords a command with one flag per field.
 
-    `positional` names the field that may be given without its flag. Flags have no defaults: None or an empty list means
-    "not given", and `named_flags` drops such values. With `CONFIG_FLAG`, a file or the environment may give a setting
-    that is required.
+    `positional` names the field that may be given without its flag, and `hidden` the fields without a flag; `config`,
+    `dry_run` and `more` add flags. Flags have no defaults: None or an empty list means "not given", and `named_flags`
+    drops such values. With `config`, a file or the environment may give a required setting.
     """
-    has_file = CONFIG_FLAG in more
     fields = {name: field for name, field in settings_type.model_fields.items() if name not in hidden}
     parameters = [
-        _parameter(settings_type, name, field, positional=name == positional, has_file=has_file)
+        _parameter(settings_type, name, field, positional=name == positional, has_file=config)
         for name, field in fields.items()
     ]
-    parameters += more
+    parameters += [*([CONFIG_FLAG] if config else []), *([DRY_RUN_FLAG] if dry_run else []), *more]
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
         function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]

@@ -24,7 +24,7 @@ _SHOWN_REASONS = 3
 _DRY_RUN = switch("dry_run", "Only estimate the yield of each family, and name what would increase it.")
 
 
-@flag_command(app, GenerateSettings, more=(_DRY_RUN,))
+@flag_command(app, GenerateSettings, config=False, more=(_DRY_RUN,))
 def generate(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `checked` checks it)
     """Generate question sets for other benchmarks from any scene graph, each answer computed and proved.
 

@@ -209,7 +209,12 @@ def agreement_line(row: AnswerAgreement) -> str:
 
 
 @flag_command(
-    app, SubmissionSettings, positional="runs", more=(), hidden=("source_user", "source_org"), name="publish submission"
+    app,
+    SubmissionSettings,
+    positional="runs",
+    config=False,
+    hidden=("source_user", "source_org"),
+    name="publish submission",
 )
 def submit(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `checked` checks it)
     """Write a model's results in the format of leaderboards on the Hub, check them, and upload them if asked to.

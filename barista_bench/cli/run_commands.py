@@ -10,7 +10,7 @@ import typer
 
 from barista_bench.benchmarks import parse_pairs
 from barista_bench.cli.app import Data, Json, Options, Progress, Root, app, exit_on_error, exit_on_failures
-from barista_bench.cli.flags import CONFIG_FLAG, DRY_RUN_FLAG, flag_command, resolve_flags
+from barista_bench.cli.flags import flag_command, resolve_flags
 from barista_bench.cli.output import echo, print_json, print_result, warn
 from barista_bench.core.guarding import raise_faults
 from barista_bench.diagnosis.running import DiagnoseConfig
@@ -76,7 +76,7 @@ def doctor(json: Json = False) -> None:
                 print_result(f"{'':<25}{finding.remedy}")
 
 
-@flag_command(app, RunConfig, positional="data", more=(CONFIG_FLAG, DRY_RUN_FLAG))
+@flag_command(app, RunConfig, positional="data", dry_run=True)
 def run(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
     """Ask a model every example. Each answer is logged at once and never asked again.
 
@@ -144,7 +144,7 @@ def evaluate(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `reso
         raise typer.Exit(1)
 
 
-@flag_command(app, DiagnoseConfig, positional="data", more=(CONFIG_FLAG, DRY_RUN_FLAG), hidden=("aid",))
+@flag_command(app, DiagnoseConfig, positional="data", dry_run=True, hidden=("aid",))
 def diagnose(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
     """Say why a model fails: tell it the truth of one level of the graph after the other, and ask again.
 

@@ -37,7 +37,7 @@ from barista_bench.runs.run_folder import CONFIG_FILE, Place
 from barista_bench.runs.score.samples import TaskOptions
 from barista_bench.runs.score.scoring import ScoredRun, options_of_each, read_scored, score_tasks
 from barista_bench.stats import compare_runs
-from barista_bench.stats.tables import breakdown_table, comparison_table, figure_table, headline_table, with_labels
+from barista_bench.stats.tables import breakdown_table, comparison_table, headline_table, metric_table, with_labels
 from barista_bench.tables import Table, to_html, to_text
 
 if TYPE_CHECKING:
@@ -94,12 +94,12 @@ class Evaluation:
 
     def to_frame(self) -> pd.DataFrame:
         """Return `figures`."""
-        return self.figures
+        return self.metrics
 
     @cached_property
-    def figures(self) -> pd.DataFrame:
+    def metrics(self) -> pd.DataFrame:
         """Return one row per model, task and score, with interval and coverage: see `stats.tables.figure_table`."""
-        return figure_table(self.runs)
+        return metric_table(self.runs)
 
     @cached_property
     def samples(self) -> pd.DataFrame:
@@ -114,7 +114,7 @@ class Evaluation:
                 "example_id": sample.example.example_id,
                 "video_id": sample.example.video_id,
                 "frame": sample.example.frames[0].frame_index,
-                "run": sample.record.run,
+                "repetition": sample.record.repetition,
                 "status": str(sample.record.status),
                 "text": sample.record.text,
                 **(sample.scores if sample.is_counted else {}),
@@ -179,7 +179,7 @@ def evaluate(
             release (folder or Hub id), which is built once with the published settings, see `dataset_of`.
         model: a value of `barista-bench run --model`.
         out: folder of the run folders, each named after its task; None for `runs/<model>`.
-        settings: fields of `runs.ask.config.RunConfig`, e.g. `task="relations"`, `runs=3`, `limit=100`.
+        settings: fields of `runs.ask.config.RunConfig`, e.g. `task="relations"`, `repetitions=3`, `limit=100`.
 
     Raises:
         ConfigError: a setting cannot be used, a run folder belongs to another run, or this is one of several processes.

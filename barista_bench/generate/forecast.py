@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from barista_bench.core.settings import checked
 from barista_bench.generate.candidates import DECIDED, DIVISIBLE, REPEATED, TOO_FEW, UNPROVED
-from barista_bench.generate.generator import families_of, offers_of
+from barista_bench.generate.generator import collect_offers, families_of
 from barista_bench.generate.handyvqa_statements import ClearlyNamed, HandAtWork, InWords, Masked, NothingElseTouched
 from barista_bench.generate.settings import GenerateSettings
 from barista_bench.generate.statements import OnlyDuring, Seen, Statement, Touches, Unique
@@ -104,7 +104,7 @@ def forecast(source: str | Path, families: Sequence[str], **settings: Any) -> Fo
     chosen = checked(GenerateSettings, {**settings, "source": source, "families": tuple(families)})
     graph = SceneGraph(source)
     loaded_domain, by_name = families_of(chosen.families, chosen.domain, chosen.difficulty)
-    offers = offers_of(graph, by_name, chosen.per_subtask, chosen.seed, chosen.num_proc, progress=chosen.progress)
+    offers = collect_offers(graph, by_name, chosen.per_subtask, chosen.seed, chosen.num_proc, progress=chosen.progress)
     items = {}
     for name, family in by_name.items():
         sampled = family.items(offers.candidates[name], chosen.per_subtask, chosen.seed, chosen.ceiling).items

@@ -95,7 +95,9 @@ def sample_of(state: TaskState) -> tuple[QuestionSet, ScoredSample]:
     if state.store.get(IS_CUT, False) and answer.finish_reason == "stop":
         answer = replace(answer, finish_reason="length")
     earlier, box_format = state.store.get(EARLIER, []), boxes_of(state)
-    return questions, questions.sample(str(state.sample_id), answer, box_format, run=state.epoch - 1, earlier=earlier)
+    return questions, questions.sample(
+        str(state.sample_id), answer, box_format, repetition=state.epoch - 1, earlier=earlier
+    )
 
 
 def kept_fields(sample: ScoredSample, state: TaskState) -> dict[str, Any]:

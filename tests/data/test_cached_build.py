@@ -89,7 +89,7 @@ def test_a_release_on_the_hub_is_built_at_its_newest_commit_and_a_dataset_there_
 
 
 def evaluated(*arguments: object) -> str:
-    done = CliRunner().invoke(app, ["evaluate", *map(str, arguments), "--model", "oracle", "--runs", "1"])
+    done = CliRunner().invoke(app, ["evaluate", *map(str, arguments), "--model", "oracle", "--repetitions", "1"])
     assert done.exit_code == 0, done.output
     return done.output
 
@@ -106,7 +106,7 @@ def test_one_command_leads_from_a_release_to_a_report_and_a_second_model_finds_t
     assert str(folder) in evaluated(small_kitchen, "--task", "activity", "--out", tmp_path / "more")
     assert content(folder) == before
     assert [path.name for path in cache.iterdir()] == [folder.name]
-    assert evaluate(small_kitchen, "chance", task="relations", runs=1, out=tmp_path / "other").runs
+    assert evaluate(small_kitchen, "chance", task="relations", repetitions=1, out=tmp_path / "other").runs
 
 
 @pytest.mark.full

@@ -11,7 +11,7 @@ pytest.importorskip("transformers")
 
 from barista_bench.errors import ConfigError, ModelError
 from barista_bench.models import Completion, Failure, GenerationConfig, Request
-from barista_bench.models.base import repeated
+from barista_bench.models.base import repeat_answer
 from barista_bench.models.served.remedies import engine_remedy_for
 from barista_bench.models.vllm import model as vllm_model
 from barista_bench.models.vllm.engine import Call, EngineOutput
@@ -80,7 +80,7 @@ def test_every_sample_is_asked_with_its_own_seed_and_greedy_ones_once(load):
     assert len(sampled) == 3
     assert len(greedy) == 3
     assert [entry.cached_tokens for entry in sampled] == [8, 8, 8]
-    assert greedy == repeated(greedy[0], 3)
+    assert greedy == repeat_answer(greedy[0], 3)
     assert len({entry.text for entry in sampled}) == 3
 
 

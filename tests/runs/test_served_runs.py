@@ -61,7 +61,7 @@ def test_the_key_stands_in_no_log_result_report_or_message(
     echo = json.dumps({"error": {"message": f"bad header Authorization: Bearer {KEY}"}}).encode()
     echoing = [Fault("status", 400, body=echo), Fault("status", 500, body=echo)]
     with ServedStandIn(random_faults(0, 0.4, echoing)) as server:
-        session = run(dataset, tmp_path / "run", runs=1, **settings(server, max_attempts=2))
+        session = run(dataset, tmp_path / "run", repetitions=1, **settings(server, max_attempts=2))
     assert session.failed
     assert any(call.headers["authorization"] == f"Bearer {KEY}" for call in server.calls)
     write_report([score(tmp_path / "run")], tmp_path / "report", samples=30)
@@ -99,8 +99,8 @@ def test_refusals_count_odd_answers_are_told_and_none_of_them_is_asked_again(dat
         Fault("reply", change=change_message(content=None, reasoning_content="It is the cup.")),
     ]
     with ServedStandIn(of_its_turn) as server:
-        session = run(dataset, tmp_path / "run", runs=1, **settings(server))
-        run(dataset, tmp_path / "run", runs=1, **settings(server))
+        session = run(dataset, tmp_path / "run", repetitions=1, **settings(server))
+        run(dataset, tmp_path / "run", repetitions=1, **settings(server))
     turns = Counter(int(call.digest, 16) % len(odd_replies) for call in server.calls)
     assert (session.asked, session.failed, len(server.calls)) == (24, 0, 24)
     scored = score(tmp_path / "run")

@@ -133,7 +133,7 @@ def adapter_of(model: Path, folder: Path, training: TrainingVideos) -> Path:
 def test_a_run_on_videos_of_the_training_set_is_marked_and_not_ranked(built: Path, model: Path, tmp_path: Path) -> None:
     trained = frozenset(video_hashes(built)["train"].values())
     adapter = adapter_of(model, tmp_path / "adapter", TrainingVideos(videos=trained, box_format="xyxy/1000"))
-    settings = {"model": str(model), "adapter": str(adapter), "temperature": 0, "runs": 1, "max_new_tokens": 8}
+    settings = {"model": str(model), "adapter": str(adapter), "temperature": 0, "repetitions": 1, "max_new_tokens": 8}
     for split in ("train", "test"):
         run(built, tmp_path / split, split=split, **settings)
     described = read_run(tmp_path / "train")
@@ -164,7 +164,7 @@ def test_a_report_shows_a_model_trained_on_the_examples_below_the_ranked_ones(bu
     """Though its figure is the best."""
     runs = []
     for name, answers, trained_on in (("leaky", "oracle", 3), ("honest", "chance", 0)):
-        run(built, tmp_path / name, model=answers, runs=1)
+        run(built, tmp_path / name, model=answers, repetitions=1)
         scored = score(tmp_path / name)
         model = scored.results.model.model_copy(update={"name": name})
         runs.append(

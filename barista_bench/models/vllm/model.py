@@ -30,7 +30,7 @@ from barista_bench.models.base import (
     NumberedStream,
     Request,
     VideoClip,
-    repeated,
+    repeat_answer,
     video_settings,
 )
 from barista_bench.models.box_formats import box_format_of_checkpoint
@@ -220,7 +220,7 @@ class VllmModel(NumberedStream):
             return AnsweredRequest(request, [failure] * seeds, 0.0)
         entries = [self._completion(sample, call, message.prompt_tokens, config) for sample in message.samples]
         # Greedy decoding has a single answer for all seeds.
-        entries = entries if config.temperature > 0 else repeated(entries[0], seeds)
+        entries = entries if config.temperature > 0 else repeat_answer(entries[0], seeds)
         return AnsweredRequest(request, entries, outcome.seconds)
 
     def _completion(

@@ -39,7 +39,7 @@ from barista_bench.files.reading import Line, load_yaml, read_bounded
 from barista_bench.models import GenerationConfig
 from barista_bench.models.served.settings import ServedSettings
 from barista_bench.models.settings import TransformersSettings, VllmSettings
-from barista_bench.runs.described import MAX_RUNS
+from barista_bench.runs.described import MAX_REPETITIONS
 
 __all__ = ["ENVIRONMENT_PREFIX", "Count", "ModelSettings", "RunConfig", "Texts", "checked", "resolve"]
 
@@ -152,7 +152,7 @@ class RunConfig(SpendingSettings, ModelSettings):
         min_length=1,
         max_length=100,
     )
-    runs: int = Field(3, ge=1, le=MAX_RUNS, description="Repetitions; the protocol asks for three.")
+    repetitions: int = Field(3, ge=1, le=MAX_REPETITIONS, description="Repetitions; the protocol asks for three.")
     limit: Count | None = Field(None, description="Ask only the first LIMIT examples of each task.")
     root: Path | None = Field(None, description="Folder with the videos of a linked dataset or frozen file.")
     prompts: Path | None = Field(

@@ -30,7 +30,7 @@ from barista_bench.diagnosis.conditions import PLAIN
 from barista_bench.diagnosis.records import DIAGNOSIS_FILE
 from barista_bench.errors import ConfigError, DataError, TaskError
 from barista_bench.files import text_out
-from barista_bench.runs.ask.config import RunConfig, Shard, checked
+from barista_bench.runs.ask.config import RunConfig, Shard, check_settings
 from barista_bench.runs.ask.opening import open_tasks, with_built_release
 from barista_bench.runs.ask.runner import run_config
 from barista_bench.runs.run_folder import CONFIG_FILE, Place
@@ -188,7 +188,9 @@ def evaluate(
     """
     Shard.refuse_several()
     parent = RUNS / (re.sub(r"[^\w.-]+", "_", model).strip(".") or "_") if out is None else Path(out)
-    config = with_built_release(checked(RunConfig, {**settings, "data": str(data), "model": model, "out": parent}))
+    config = with_built_release(
+        check_settings(RunConfig, {**settings, "data": str(data), "model": model, "out": parent})
+    )
     opened_tasks = open_tasks(config)
     run_config(config, opened_tasks)
     runs, unscored = score_tasks(opened_tasks, config.root)

@@ -29,7 +29,7 @@ from PIL import Image
 
 from barista_bench.data.folder import build
 from barista_bench.mini import write_kitchen
-from barista_bench.runs.ask.config import RunConfig, checked
+from barista_bench.runs.ask.config import RunConfig, check_settings
 from barista_bench.runs.ask.opening import open_tasks
 from barista_bench.runs.ask.runner import run_config
 from barista_bench.runs.log.sample_log import LOG_FILE
@@ -82,7 +82,7 @@ def make_run(root: Path, task: str, count: int, repetitions: int) -> Path:
         "task": [task],
         "progress": False,
     }
-    config = checked(RunConfig, values)
+    config = check_settings(RunConfig, values)
     run_config(config, open_tasks(config))
     return out / task
 

@@ -21,7 +21,7 @@ from PIL import Image
 from transformers import PreTrainedModel, ProcessorMixin
 
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart
-from barista_bench.core.settings import checked
+from barista_bench.core.settings import check_settings
 from barista_bench.models import tiny
 from barista_bench.models.base import Completion, GenerationConfig, ModelIdentity, Request
 from barista_bench.models.local.model import TransformersModel
@@ -167,7 +167,7 @@ def measure_batches(
     print("| batch size | samples/s | x batch 1 | tokens/s | GPU busy | peak GB |\n|:--|--:|--:|--:|--:|--:|")
     rates: dict[str, float] = {}
     for batch_size in batch_sizes:
-        settings = checked(TransformersSettings, {"batch_size": batch_size})
+        settings = check_settings(TransformersSettings, {"batch_size": batch_size})
         model = TransformersModel(weights, processor, ModelIdentity(architecture), settings)
         model.generate(requests[:1], GenerationConfig(temperature=0.7, max_new_tokens=4))  # warms up
         if on_gpu:

@@ -50,7 +50,7 @@ from barista_bench.mini import write_kitchen
 from barista_bench.other_graphs.importing import import_graphs
 from barista_bench.reporting import write_report
 from barista_bench.reporting.paper import set_statistics
-from barista_bench.runs.ask.config import RunConfig, checked
+from barista_bench.runs.ask.config import RunConfig, check_settings
 from barista_bench.runs.diff import diff
 from barista_bench.runs.log_reader import compact, merge
 from barista_bench.runs.score.scoring import score
@@ -119,7 +119,7 @@ CALLED: dict[str, tuple[list[Callable], set[str]]] = {
     "studio": ([open_workspace, studio_server, study_server], {"by", "compare", "browser"}),
     "studio invite": ([Study], {"task", "out"}),
     "publish": ([publication, Pusher.publish], {"dry_run", "token_env"}),
-    "publish check": ([write_submission_file], {"repetition"}),
+    "publish check": ([write_submission_file], {"run"}),
     "export lmms-eval-tasks": ([RunConfig], set()),
     "publish submission": ([SubmissionSettings], set()),
 }
@@ -524,12 +524,12 @@ def test_a_message_that_quotes_a_sentence_has_one_full_stop_before_its_remedy(
 def test_the_remedy_of_a_value_that_cannot_be_used_names_the_flag() -> None:
     for name in RunConfig.model_fields:
         with pytest.raises(ConfigError) as caught:
-            checked(RunConfig, {"data": "x", "out": "x", "model": "oracle", name: object()})
+            check_settings(RunConfig, {"data": "x", "out": "x", "model": "oracle", name: object()})
         assert f"Fix: give another --{name.replace('_', '-')}" in str(caught.value)
     with pytest.raises(ConfigError, match=r"out is missing\. Fix: give it as --out, "):
-        checked(RunConfig, {"data": "x", "model": "oracle"})
+        check_settings(RunConfig, {"data": "x", "model": "oracle"})
     with pytest.raises(ConfigError, match=r"data is missing\. Fix: give it as an argument, "):
-        checked(RunConfig, {"out": "x", "model": "oracle"})
+        check_settings(RunConfig, {"out": "x", "model": "oracle"})
 
 
 def test_the_commands_that_the_demo_offers_name_a_folder_whose_name_has_spaces(monkeypatch: pytest.MonkeyPatch) -> None:

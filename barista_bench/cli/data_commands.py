@@ -280,7 +280,7 @@ def _set_statistics(data: Path, benchmark: str, out: Path, plots: bool, json: bo
 
 
 @flag_command(app, BuildSettings, config=False, hidden=("options",))
-def build(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `checked` checks it)
+def build(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `check_settings` checks it)
     """Build a dataset folder from a benchmark's release: load_dataset("barista", "relations")."""
     from barista_bench.data.folder import build as make
 

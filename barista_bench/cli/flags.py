@@ -18,7 +18,7 @@ from barista_bench.cli.output import is_quiet, show_bars, write_sections
 from barista_bench.cli.tree import ParentCommand
 from barista_bench.core.model_names import ABLATIONS, BASELINES
 from barista_bench.core.plugins import plugin_entries
-from barista_bench.core.settings import SettingsTable, checked
+from barista_bench.core.settings import SettingsTable, check_settings
 from barista_bench.hub.settings import UploadSettings
 from barista_bench.models.served.settings import ServedSettings
 from barista_bench.models.settings import (
@@ -118,7 +118,7 @@ def resolve_flags(settings_type: type[SettingsT], flags: dict[str, Any], **defau
     if has_file:
         settings = resolve(settings_type, flags_set, file=file, defaults=defaults)
     else:
-        settings = checked(settings_type, {**defaults, **flags_set})
+        settings = check_settings(settings_type, {**defaults, **flags_set})
     show_bars(bool(getattr(settings, "progress", True)))
     return settings
 

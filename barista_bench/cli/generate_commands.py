@@ -25,7 +25,7 @@ _DRY_RUN = switch("dry_run", "Only estimate the yield of each family, and name w
 
 
 @flag_command(app, GenerateSettings, config=False, more=(_DRY_RUN,))
-def generate(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `checked` checks it)
+def generate(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `check_settings` checks it)
     """Generate question sets for other benchmarks from any scene graph, each answer computed and proved.
 
     Then run `build --benchmark NAME --source OUT/NAME`, as for the benchmark's own release.

@@ -216,7 +216,7 @@ def agreement_line(row: AnswerAgreement) -> str:
     hidden=("source_user", "source_org"),
     name="publish submission",
 )
-def submit(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `checked` checks it)
+def submit(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `check_settings` checks it)
     """Write a model's results in the format of leaderboards on the Hub, check them, and upload them if asked to.
 
     Inspect the files in OUT first: model/ (.eval_results, README.md) and results/ (for a leaderboard Space).
@@ -231,7 +231,7 @@ def submit(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `checke
         settings.refuse_contradictions()
         check_target(settings.out, SUBMISSION)
         submission = make_submission(
-            settings.repetitions,
+            settings.runs,
             SubmissionTarget(**part_of(settings, SubmissionTarget)),
             judge=settings.judge,
             allow_incomplete=settings.allow_incomplete,

@@ -67,7 +67,7 @@ Count = Annotated[int, Field(ge=1)]
 
 
 class SettingsTable(BaseModel):
-    """A table of settings. Make one with `checked`, whose `ConfigError` names the fault."""
+    """A table of settings. Make one with `check_settings`, whose `ConfigError` names the fault."""
 
     # Inputs are hidden, since tracebacks show the text of pydantic's error, and settings may hold secrets.
     model_config = ConfigDict(
@@ -92,7 +92,7 @@ class SettingsTable(BaseModel):
 SettingsT = TypeVar("SettingsT", bound=SettingsTable)
 
 
-def checked(table: type[SettingsT], values: Mapping[str, Any]) -> SettingsT:
+def check_settings(table: type[SettingsT], values: Mapping[str, Any]) -> SettingsT:
     """Return the settings of a table.
 
     Raises:

@@ -27,7 +27,7 @@ from datasets.info import DatasetInfosDict
 from barista_bench.benchmarks import get_benchmark, get_task, read_wording, task_class, task_options
 from barista_bench.cluster import RayCluster, cluster_of, forked_workers
 from barista_bench.core.boxes import DEFAULT_BOX_FORMAT
-from barista_bench.core.settings import checked
+from barista_bench.core.settings import check_settings
 from barista_bench.data.builder import BenchmarkBuilder
 from barista_bench.data.dataset_cache import VIDEOS_NOTE, link_plain_name, quiet_datasets, warn_of_other_entries
 from barista_bench.data.frozen import frozen_line, lines_sha256, write_frozen, write_released
@@ -64,7 +64,7 @@ def build(source: str | Path, out: str | Path | None = None, **settings: Any) ->
         DataError, SourceError, ConfigError: the release, the source or a setting cannot be used.
         ClusterError: the cluster cannot be used.
     """
-    chosen = checked(BuildSettings, {**settings, "source": source, "out": out})
+    chosen = check_settings(BuildSettings, {**settings, "source": source, "out": out})
     benchmark, options = chosen.benchmark, chosen.task_options
     known_configs = config_names_of(benchmark)
     configs = chosen.configs or known_configs

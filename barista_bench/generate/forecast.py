@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from barista_bench.core.settings import checked
+from barista_bench.core.settings import check_settings
 from barista_bench.generate.candidates import DECIDED, DIVISIBLE, REPEATED, TOO_FEW, UNPROVED
 from barista_bench.generate.generator import collect_offers, families_of
 from barista_bench.generate.handyvqa_statements import ClearlyNamed, HandAtWork, InWords, Masked, NothingElseTouched
@@ -101,7 +101,7 @@ def forecast(source: str | Path, families: Sequence[str], **settings: Any) -> Fo
     Raises:
         ConfigError: an unknown family, an invalid domain file, or a setting that cannot be used.
     """
-    chosen = checked(GenerateSettings, {**settings, "source": source, "families": tuple(families)})
+    chosen = check_settings(GenerateSettings, {**settings, "source": source, "families": tuple(families)})
     graph = SceneGraph(source)
     loaded_domain, by_name = families_of(chosen.families, chosen.domain, chosen.difficulty)
     offers = collect_offers(graph, by_name, chosen.per_subtask, chosen.seed, chosen.num_proc, progress=chosen.progress)

@@ -14,7 +14,7 @@ from tqdm import tqdm
 from barista_bench.benchmarks.graph_evidence import graph_evidence_bytes
 from barista_bench.benchmarks.release_records import GRAPH_EVIDENCE_FILE
 from barista_bench.cluster import RayCluster, cluster_of, map_in_processes
-from barista_bench.core.settings import checked
+from barista_bench.core.settings import check_settings
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.owned_folders import check_target, refuse_inside, replacing_folder
 from barista_bench.files.text_out import most_frequent_reasons
@@ -110,7 +110,7 @@ def generate(
     source: str | Path,
     out: str | Path,
     families: Sequence[str],
-    **settings: Any,  # noqa: ANN401  (`checked` checks them)
+    **settings: Any,  # noqa: ANN401  (`check_settings` checks them)
 ) -> list[FamilyReport]:
     """Write question sets about the videos of a release of scene graphs.
 
@@ -133,7 +133,7 @@ def generate(
         ConfigError: `out` is not empty, a family is unknown, the domain file is invalid, or a number is out of range.
         DataError: no family has any question, or, if `strict`, one has none; gives the reason.
     """
-    chosen = checked(GenerateSettings, {**settings, "source": source, "out": out, "families": tuple(families)})
+    chosen = check_settings(GenerateSettings, {**settings, "source": source, "out": out, "families": tuple(families)})
     per_subtask, seed = chosen.per_subtask, chosen.seed
     graph, out = SceneGraph(source), Path(out)
     terms = read_terms(graph.root)

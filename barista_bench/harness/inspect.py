@@ -19,7 +19,7 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from barista_bench.benchmarks import BENCHMARKS, task_class, task_names
 from barista_bench.core.prompt import Prompt
-from barista_bench.core.settings import checked, part_of
+from barista_bench.core.settings import check_settings, part_of
 from barista_bench.harness import inspect_model as ours
 from barista_bench.harness.inspect_judge import check_judged, judge as judge_answers
 from barista_bench.harness.questions import QuestionSet, question_set, question_sets
@@ -89,7 +89,7 @@ async def _pose(state: TaskState, prompt: Prompt) -> TaskState:
 
     def messages() -> list[ChatMessage]:
         questions = ours.questions_of(state)
-        served = checked(ServedSettings, part_of(questions.config, ServedSettings))
+        served = check_settings(ServedSettings, part_of(questions.config, ServedSettings))
         return ours.chat(prompt, [data_url(image, served) for image in questions.images(str(state.sample_id), prompt)])
 
     state.messages = await anyio.to_thread.run_sync(messages)

@@ -13,7 +13,7 @@ from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, Value,
 from inspect_ai.solver import TaskState
 from inspect_ai.util import collect
 
-from barista_bench.core.settings import checked
+from barista_bench.core.settings import check_settings
 from barista_bench.core.task import Task
 from barista_bench.harness import inspect_model as ours
 from barista_bench.harness.questions import QuestionSet, question_set
@@ -53,7 +53,7 @@ def _judge_description(key: str, name: str) -> JudgeDescription:
     """Return the description of this judge, with the default settings of `barista-bench judge`."""
     task = question_set(key).task
     rubric = None if asks_for_reasons(task) else load_rubric(task)
-    return describe_judge(checked(JudgeConfig, {"run": ".", "judge": name}), ModelIdentity(name), rubric)
+    return describe_judge(check_settings(JudgeConfig, {"run": ".", "judge": name}), ModelIdentity(name), rubric)
 
 
 @metric(scores="unreduced")

@@ -18,7 +18,7 @@ from PIL import Image
 from barista_bench.core.boxes import DEFAULT_BOX_FORMAT, BoxFormat
 from barista_bench.core.model_names import SCRIPTED
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart
-from barista_bench.core.settings import checked
+from barista_bench.core.settings import check_settings
 from barista_bench.errors import ConfigError
 from barista_bench.harness.batching import Batcher
 from barista_bench.harness.questions import QuestionSet, question_set
@@ -166,7 +166,7 @@ class BaristaAPI(ai.ModelAPI):
                 f"barista/{model_name} answers examples, not messages. Fix: name a checkpoint, or ask --solver "
                 "barista_bench/oracle"
             )
-        settings = checked(ModelSettings, {**model_args, "model": model_name})
+        settings = check_settings(ModelSettings, {**model_args, "model": model_name})
         self.model = load_model(settings, [])
         self.training = trained_videos(settings, self.model.box_format)
         self._batcher = Batcher(self.model)

@@ -24,7 +24,7 @@ from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import ConfigError
 from barista_bench.models import Completion
 from barista_bench.runs.ask.answers import answer_fields, answer_status
-from barista_bench.runs.ask.config import QUESTION_SETTINGS, RunConfig, checked
+from barista_bench.runs.ask.config import QUESTION_SETTINGS, RunConfig, check_settings
 from barista_bench.runs.ask.opening import open_questions
 from barista_bench.runs.log.inputs import digest
 from barista_bench.runs.log.sample_log import SampleRecord
@@ -125,7 +125,7 @@ def question_sets(settings: Mapping[str, object]) -> list[QuestionSet]:
     if unknown := settings.keys() - QUESTION_SETTINGS:
         raise ConfigError(f"no setting {min(unknown)!r} here. Fix: use some of {', '.join(sorted(QUESTION_SETTINGS))}")
     # The harness has a separate model and log: neither of these two settings is used.
-    config = checked(RunConfig, {**settings, "model": "oracle", "out": "."})
+    config = check_settings(RunConfig, {**settings, "model": "oracle", "out": "."})
     sets = []
     for opened_task in open_questions(config):
         task = opened_task.task

@@ -45,7 +45,7 @@ from barista_bench.models import Completion, GenerationConfig, Model, ModelIdent
 from barista_bench.runs.ask.answers import Spending, logged_tokens, prices_of
 from barista_bench.runs.ask.catalog import load_model
 from barista_bench.runs.ask.cluster_model import ClusterModel
-from barista_bench.runs.ask.config import checked
+from barista_bench.runs.ask.config import check_settings
 from barista_bench.runs.ask.replies import ReadReply, RepeatedPrompt, TokensToLog, Unusable, ask, keys_of_repetitions
 from barista_bench.runs.ask.session import AskCounts
 from barista_bench.runs.log.inputs import plain_json
@@ -85,7 +85,7 @@ def judge(run: str | Path, judge: str, **settings: object) -> JudgeSession:
         DataError, ModelError: the run or the judge cannot be used.
         BudgetError: what is left does not fit `max_cost` or `max_tokens_total`; verdicts that were given are logged.
     """
-    return judge_config(checked(JudgeConfig, {"run": Path(run), "judge": judge, **settings}))
+    return judge_config(check_settings(JudgeConfig, {"run": Path(run), "judge": judge, **settings}))
 
 
 def judge_config(config: JudgeConfig) -> JudgeSession:

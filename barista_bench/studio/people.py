@@ -30,7 +30,7 @@ from barista_bench.files.owned_folders import RUN, check_place
 from barista_bench.judging.answers import asks_for_reasons
 from barista_bench.models import ModelIdentity
 from barista_bench.reporting.pictures import spread_order
-from barista_bench.runs.ask.config import RunConfig, Shard, checked
+from barista_bench.runs.ask.config import RunConfig, Shard, check_settings
 from barista_bench.runs.ask.opening import ALL, open_tasks
 from barista_bench.runs.ask.runner import claimed_run, locked_log
 from barista_bench.runs.log.inputs import AskedInput, asked_inputs, digest, sample_keys
@@ -259,7 +259,7 @@ def tasks_to_ask(data: Path, out: Path, person: str, root: Path | None = None) -
         "temperature": 0.0,
         "root": root,
     }
-    config = checked(RunConfig, {**settings, "model": human_name(person)})
+    config = check_settings(RunConfig, {**settings, "model": human_name(person)})
     return [(config, opened) for opened in open_tasks(config)]
 
 

@@ -12,7 +12,7 @@ from transformers.models.auto.processing_auto import PROCESSOR_MAPPING_NAMES, pr
 
 from barista_bench.core.example import FrameTimes
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart
-from barista_bench.core.settings import checked
+from barista_bench.core.settings import check_settings
 from barista_bench.errors import ModelError
 from barista_bench.models.base import Completion, Request
 from barista_bench.models.local.inputs import MODEL_ERRORS, PromptEncoder
@@ -113,7 +113,7 @@ def kept_times(model_type: str, folder: Path) -> dict[str, object]:
     try:
         checkpoint = checkpoint_zoo.build(model_type, folder)
         processor = load_processor(str(checkpoint), wants_video=True, trust_remote_code=False, revision="main")
-        encoder = PromptEncoder(processor, model_type, checked(GeneratorSettings, {"frames_as": "video"}))
+        encoder = PromptEncoder(processor, model_type, check_settings(GeneratorSettings, {"frames_as": "video"}))
     except (ValueError, ModelError, *MODEL_ERRORS) as error:
         return {"refused": str(error)}
     kind, records = type(processor.video_processor), []

@@ -7,7 +7,7 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from barista_bench.core.settings import checked  # noqa: E402
+from barista_bench.core.settings import check_settings  # noqa: E402
 from barista_bench.errors import ModelError  # noqa: E402
 from barista_bench.models.base import Completion  # noqa: E402
 from barista_bench.models.local import loading  # noqa: E402
@@ -62,7 +62,7 @@ def test_a_given_chat_template_is_kept_to_where_a_processor_has_one_of_its_own_f
     written = {}
     for name, given in {"own": {}, "given": {"chat_template": tmp_path / "template.jinja"}}.items():
         (tmp_path / "template.jinja").write_text("{% for m in messages %}MINE <video>{% endfor %}")
-        table = checked(TransformersSettings, given)
+        table = check_settings(TransformersSettings, given)
         shared = {"revision": "main", "trust_remote_code": False}
         processor = loading._processor(zoo("smolvlm"), table, **shared)
         written[name] = processor.apply_chat_template([{"role": "user", "content": content}], tokenize=False)

@@ -15,7 +15,7 @@ pytest.importorskip("transformers")
 
 from barista_bench.core.example import FrameTimes
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart
-from barista_bench.core.settings import checked
+from barista_bench.core.settings import check_settings
 from barista_bench.errors import ConfigError
 from barista_bench.models import Completion, Request
 from barista_bench.models.ablations import first_frame, shuffled_frames, text_only
@@ -56,7 +56,7 @@ def taker(loaded) -> VideoTaker:
 
 
 def encoder_of(taker: VideoTaker, **settings: object) -> PromptEncoder:
-    return PromptEncoder(taker, "m", checked(GeneratorSettings, {"frames_as": "video", **settings}))
+    return PromptEncoder(taker, "m", check_settings(GeneratorSettings, {"frames_as": "video", **settings}))
 
 
 def test_a_processor_is_told_the_frames_own_times_for_each_video_of_a_prompt(taker):
@@ -153,10 +153,10 @@ def test_which_models_are_asked_with_the_times_of_an_example():
 
 @pytest.mark.parametrize("table", [ServedSettings, TransformersSettings, VllmSettings])
 def test_every_model_that_writes_takes_the_setting(table):
-    assert checked(table, {"frames_as": "video", "video_fps": 3}).video_fps == 3.0
-    assert checked(table, {"frames_as": "video"}).video_fps is None
+    assert check_settings(table, {"frames_as": "video", "video_fps": 3}).video_fps == 3.0
+    assert check_settings(table, {"frames_as": "video"}).video_fps is None
     with pytest.raises(ConfigError, match="frames are sent as images"):
-        checked(table, {"video_fps": 3})
+        check_settings(table, {"video_fps": 3})
 
 
 # vLLM

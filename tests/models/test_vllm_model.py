@@ -17,7 +17,7 @@ from barista_bench.models.vllm import model as vllm_model
 from barista_bench.models.vllm.engine import Call, EngineOutput
 from barista_bench.models.vllm.model import VllmModel
 from barista_bench.runs.ask.catalog import load_model
-from barista_bench.runs.ask.config import RunConfig, checked
+from barista_bench.runs.ask.config import RunConfig, check_settings
 from tests.models.test_vllm_engine import STANDIN, lives
 from tests.models.transformers_kit import GREEDY, SAMPLED, request_of
 
@@ -253,7 +253,7 @@ def test_gpus_that_are_not_there_are_an_error(load, monkeypatch):
     ],
 )
 def test_settings_and_models_that_vllm_would_not_heed_are_refused(settings, named):
-    config = checked(RunConfig, {"data": "d", "out": "o", "model": "m", "engine": "vllm", **settings})
+    config = check_settings(RunConfig, {"data": "d", "out": "o", "model": "m", "engine": "vllm", **settings})
     with pytest.raises(ConfigError, match=f"{named}.*Fix"):
         load_model(config, [])
 
@@ -262,10 +262,10 @@ def test_reasoning_is_refused_by_a_template_without_its_switch_and_by_what_has_n
     with pytest.raises(ModelError, match=r"no switch for reasoning off. Fix: leave reasoning out"):
         load(reasoning="off")
     with pytest.raises(ConfigError, match=r"chance: has no switch for reasoning. Fix: leave reasoning out"):
-        load_model(checked(RunConfig, {"data": "d", "out": "o", "model": "chance", "reasoning": "off"}), [])
+        load_model(check_settings(RunConfig, {"data": "d", "out": "o", "model": "chance", "reasoning": "off"}), [])
 
 
 @pytest.mark.parametrize("arguments", ['{"model": "other"}', {"hf_token": "hf_" + "a" * 20}, "[1]"])
 def test_arguments_that_are_not_free_are_refused(arguments):
     with pytest.raises(ConfigError, match="engine_args"):
-        checked(RunConfig, {"data": "d", "out": "o", "model": "m", "engine_args": arguments})
+        check_settings(RunConfig, {"data": "d", "out": "o", "model": "m", "engine_args": arguments})

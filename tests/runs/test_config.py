@@ -11,7 +11,7 @@ from barista_bench.cli import commands as cli
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.errors import ConfigError
 from barista_bench.models import GenerationConfig
-from barista_bench.runs.ask.config import ENVIRONMENT_PREFIX, RunConfig, checked, resolve
+from barista_bench.runs.ask.config import ENVIRONMENT_PREFIX, RunConfig, check_settings, resolve
 
 NEEDED = {"data": "barista", "model": "oracle", "out": "runs/x"}
 OTHERS = {
@@ -109,14 +109,14 @@ UNUSABLE: dict[str, tuple[object, ...]] = {
 )
 def test_a_value_that_cannot_be_used_is_named_with_a_remedy(setting: dict[str, object], what: str) -> None:
     with pytest.raises(ConfigError, match=f"{what}(.|\n)*Fix"):
-        checked(RunConfig, NEEDED | setting)
+        check_settings(RunConfig, NEEDED | setting)
 
 
 def test_a_missing_setting_says_where_to_give_it() -> None:
     for name in NEEDED:
         others = {other: value for other, value in NEEDED.items() if other != name}
         with pytest.raises(ConfigError, match=f"{name} is missing.*{ENVIRONMENT_PREFIX}{name.upper()}"):
-            checked(RunConfig, others)
+            check_settings(RunConfig, others)
 
 
 NO_RUN_FILES = (
@@ -158,7 +158,7 @@ SECRET = "sk-not-to-be-seen"
 )
 def test_no_error_shows_what_may_be_a_secret(setting: dict[str, object]) -> None:
     with pytest.raises(ConfigError, match="Fix") as error:
-        checked(RunConfig, NEEDED | setting)
+        check_settings(RunConfig, NEEDED | setting)
     whole = "".join(traceback.format_exception(error.value))
     assert "pydantic" in whole, "the cause is told too"
     # Source lines stand in tracebacks, values do not: the secret is spelt in this file's parameters alone.
@@ -175,7 +175,7 @@ HUGE: tuple[dict[str, object], ...] = (
 @pytest.mark.parametrize("setting", HUGE)
 def test_huge_values_are_refused_in_few_words(setting: dict[str, object]) -> None:
     with pytest.raises(ConfigError, match="Fix") as error:
-        checked(RunConfig, NEEDED | setting)
+        check_settings(RunConfig, NEEDED | setting)
     assert len(str(error.value)) < 1000
 
 
@@ -190,7 +190,7 @@ def test_generation_settings_reach_the_model_whole() -> None:
     of_judges_alone = {"top_logprobs"}
     shared = set(GenerationConfig.__dataclass_fields__) - of_judges_alone
     assert shared <= set(RunConfig.model_fields)
-    config = checked(RunConfig, NEEDED | {"top_k": 5, "top_p": 0.5, "stop": ["a", "b"], "thinking_budget": 9})
+    config = check_settings(RunConfig, NEEDED | {"top_k": 5, "top_p": 0.5, "stop": ["a", "b"], "thinking_budget": 9})
     assert config.generation == GenerationConfig(top_k=5, top_p=0.5, stop=("a", "b"), thinking_budget=9)
 
 

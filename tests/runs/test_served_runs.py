@@ -11,7 +11,7 @@ from barista_bench.models.served import client as served_client
 from barista_bench.reporting import write_report
 from barista_bench.reporting.analyses import analyse
 from barista_bench.reporting.view import build_report
-from barista_bench.runs.ask.config import RunConfig, checked
+from barista_bench.runs.ask.config import RunConfig, check_settings
 from barista_bench.runs.ask.runner import estimate, estimate_text
 from barista_bench.runs.score.results import ALL_REASONING, summary_line
 from barista_bench.runs.score.scoring import score
@@ -75,14 +75,14 @@ def test_a_dry_run_estimates_tokens_and_cost_and_sends_nothing(dataset: Path, tm
     prices.write_text(json.dumps({"m": {"input": 1.0, "output": 2.0}}))
     with ServedStandIn() as server:
         values = settings(server, data=str(dataset), out=tmp_path / "run", max_new_tokens=100, prices=prices)
-        estimated = estimate(checked(RunConfig, values))
+        estimated = estimate(check_settings(RunConfig, values))
     assert not server.calls
     assert not (tmp_path / "run").exists()
     assert (estimated.requests, estimated.samples, estimated.images) == (24, 72, 48)
     assert estimated.max_output_tokens == 72 * 100
     assert estimated.cost == pytest.approx((estimated.input_tokens * 1.0 + estimated.max_output_tokens * 2.0) / 1e6)
     assert "US dollars" in estimate_text(estimated)
-    blind = estimate(checked(RunConfig, values | {"model": "text_only:served:m"}))
+    blind = estimate(check_settings(RunConfig, values | {"model": "text_only:served:m"}))
     assert (blind.requests, blind.images) == (24, 0)
     assert blind.input_tokens < estimated.input_tokens
 

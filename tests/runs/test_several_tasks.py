@@ -11,7 +11,7 @@ from barista_bench.data.folder import build
 from barista_bench.errors import ConfigError
 from barista_bench.runs.ask import runner
 from barista_bench.runs.ask.asking import Asker
-from barista_bench.runs.ask.config import RunConfig, checked
+from barista_bench.runs.ask.config import RunConfig, check_settings
 from barista_bench.runs.ask.runner import estimate, estimate_text, run
 from barista_bench.runs.score.scoring import score
 from tests.runs.made_logs import read_folder
@@ -80,7 +80,7 @@ def test_a_task_named_twice_is_refused(three_tasks: Path, tmp_path: Path) -> Non
 
 
 def test_a_dry_run_counts_and_asks_nothing(three_tasks: Path, tmp_path: Path) -> None:
-    config = checked(
+    config = check_settings(
         RunConfig,
         {"data": str(three_tasks), "model": "oracle", "out": tmp_path / "run", "task": TASKS, "repetitions": 2},
     )
@@ -100,7 +100,7 @@ def test_a_dry_run_counts_and_asks_nothing(three_tasks: Path, tmp_path: Path) ->
 
 def test_a_dry_run_leaves_out_what_is_answered(three_tasks: Path, tmp_path: Path) -> None:
     run(three_tasks, tmp_path, task=TASKS, model="chance", repetitions=1)
-    config = checked(
+    config = check_settings(
         RunConfig, {"data": str(three_tasks), "out": tmp_path, "task": TASKS, "model": "chance", "repetitions": 3}
     )
     estimated = estimate(config)

@@ -19,7 +19,7 @@ from barista_bench.models import Request
 from barista_bench.models.ablations import ablate
 from barista_bench.models.base import sends_files
 from barista_bench.models.served.model import ServedModel
-from barista_bench.runs.ask.config import RunConfig, checked
+from barista_bench.runs.ask.config import RunConfig, check_settings
 from barista_bench.runs.ask.opening import open_tasks
 from barista_bench.runs.ask.prefetch import decode_ahead
 from barista_bench.runs.ask.runner import run_config
@@ -69,7 +69,7 @@ def ask(data: Path, out: Path, server: ServedStandIn, **settings: object) -> Non
         "limit": FIRST,
     }
     config["task"] = THREE
-    asked = checked(RunConfig, {**config, "api_key_env": None, **settings})
+    asked = check_settings(RunConfig, {**config, "api_key_env": None, **settings})
     run_config(asked, open_tasks(asked))
 
 

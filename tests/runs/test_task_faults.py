@@ -19,7 +19,7 @@ from barista_bench.errors import TaskError
 from barista_bench.models import Completion, Failure, GenerationConfig, ModelIdentity, Request
 from barista_bench.models.base import AnsweredRequest
 from barista_bench.reporting import write_report
-from barista_bench.runs.ask.config import RunConfig, checked
+from barista_bench.runs.ask.config import RunConfig, check_settings
 from barista_bench.runs.ask.opening import open_tasks
 from barista_bench.runs.ask.runner import run, run_config
 from barista_bench.runs.log.inputs import sample_seeds
@@ -89,7 +89,7 @@ def marked(text: str, *rest: object) -> bool:
 
 def examples_of(data: Path, benchmark: str, task: str, limit: int = EXAMPLES) -> Sequence[Example]:
     settings = {"data": str(data), "out": Path("none"), "benchmark": benchmark, "task": task, "limit": limit}
-    (opened,) = open_tasks(checked(RunConfig, {**settings, "model": "oracle", "split": SPLITS[benchmark]}))
+    (opened,) = open_tasks(check_settings(RunConfig, {**settings, "model": "oracle", "split": SPLITS[benchmark]}))
     return opened.examples.examples
 
 
@@ -352,7 +352,7 @@ def test_several_tasks_of_one_start_lose_nothing_to_one_of_them(
         "limit": EXAMPLES,
         "repetitions": 1,
     }
-    config = checked(RunConfig, settings)
+    config = check_settings(RunConfig, settings)
     opened = open_tasks(config)
     answers = {
         example.example_id: item.task.reference_answer(example, BoxFormat())

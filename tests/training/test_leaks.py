@@ -17,7 +17,7 @@ from barista_bench.errors import BaristaError, ConfigError, DataError
 from barista_bench.hub.checks import check_model
 from barista_bench.models.box_formats import box_format_of_checkpoint
 from barista_bench.reporting import write_report
-from barista_bench.runs.ask.config import RunConfig, checked
+from barista_bench.runs.ask.config import RunConfig, check_settings
 from barista_bench.runs.ask.runner import trained_videos
 from barista_bench.runs.run_folder import read_run
 from barista_bench.runs.score.scoring import score
@@ -153,7 +153,7 @@ def test_a_checkpoint_and_an_adapter_are_asked_for_boxes_as_they_were_trained(ro
     for name in ("adapter_config.json", "adapter_model.safetensors"):
         (tmp_path / name).touch()
     named = {"model": f"text_only:{tmp_path}", "adapter": str(tmp_path)}
-    config = checked(RunConfig, {"data": "d", "out": tmp_path / "out", "model": "oracle", role: named[role]})
+    config = check_settings(RunConfig, {"data": "d", "out": tmp_path / "out", "model": "oracle", role: named[role]})
     written = box_format_of_checkpoint(str(tmp_path), "qwen2_5_vl")
     assert trained_videos(config, written) == frozenset({"0" * 64})
     with pytest.raises(ConfigError, match="trained to write boxes as yxyx/100"):

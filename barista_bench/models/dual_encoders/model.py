@@ -22,7 +22,7 @@ from PIL import Image
 
 from barista_bench.core.boxes import DEFAULT_BOX_FORMAT
 from barista_bench.core.example import write_scores
-from barista_bench.core.settings import checked
+from barista_bench.core.settings import check_settings
 from barista_bench.files.checkpoints import loading_of, revision_of
 from barista_bench.models.base import Completion, Failure, GenerationConfig, ModelIdentity, Request
 from barista_bench.models.dual_encoders.towers import Towers, load_towers
@@ -81,7 +81,7 @@ class DualEncoder:
             ConfigError: a setting is unknown or out of range.
         """
         checked_size(batch_size)
-        towers = load_towers(name, checked(CheckpointSettings, settings), unit_frames=unit_frames)
+        towers = load_towers(name, check_settings(CheckpointSettings, settings), unit_frames=unit_frames)
         return cls(towers, _identity(name, towers), batch_size=batch_size)
 
     def generate(self, requests: Sequence[Request], config: GenerationConfig) -> list[list[Completion | Failure]]:

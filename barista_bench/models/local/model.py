@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from barista_bench.core.boxes import DEFAULT_BOX_FORMAT, BoxFormat
-from barista_bench.core.settings import checked
+from barista_bench.core.settings import check_settings
 from barista_bench.errors import ModelError
 from barista_bench.files.checkpoints import require_libraries
 from barista_bench.models.answers import AnswerReader
@@ -83,7 +83,7 @@ class TransformersModel(NumberedStream):
             ConfigError: a setting is unknown, out of range, or contradicts another setting.
         """
         require_libraries()
-        table = checked(TransformersSettings, settings)
+        table = check_settings(TransformersSettings, settings)
         model, processor = load_checkpoint(name, table)
         identity = identity_of(name, model, processor, table)
         loaded = cls(

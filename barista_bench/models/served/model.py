@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from barista_bench.core.settings import checked
+from barista_bench.core.settings import check_settings
 from barista_bench.errors import ConfigError, ModelError, require_extra
 from barista_bench.models.base import AnsweredRequest, GenerationConfig, ModelIdentity, NumberedStream, Request
 from barista_bench.models.box_formats import box_format_of
@@ -72,14 +72,16 @@ class ServedModel(NumberedStream):
         require_extra(f"model {name}: asking a server", "openai", "anyio", "httpx2", "tenacity", extra="api")
         if not name.strip():
             raise ConfigError("the model's name is empty. Fix: give the name that the server lists")
-        table = checked(ServedSettings, settings)
+        table = check_settings(ServedSettings, settings)
         if table.frames_as == "video" and table.image_format == "png":
             raise ConfigError("frames of a video are sent as JPEG. Fix: leave image_format out, or frames_as=video")
         if table.reasoning_value is not None and has_field(table.extra_body, table.reasoning_field):
             raise ConfigError(
                 f"extra_body sets {table.reasoning_field}, which `reasoning` also sets. Fix: leave out one"
             )
-        model = cls(name, checked(ServedSettings, settings | {"base_url": table.url}))  # with the environment's address
+        model = cls(
+            name, check_settings(ServedSettings, settings | {"base_url": table.url})
+        )  # with the environment's address
         model._endpoint()  # a missing key is reported now, and not when the data are ready
         return model
 

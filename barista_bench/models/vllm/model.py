@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from barista_bench.core.prompt import ImagePart
-from barista_bench.core.settings import checked
+from barista_bench.core.settings import check_settings
 from barista_bench.errors import ConfigError, ModelError, with_remedy
 from barista_bench.files.checkpoints import GGUF, fetch_checkpoint, naming_cause, require_libraries
 from barista_bench.files.text_out import first_line, one_line
@@ -124,7 +124,7 @@ class VllmModel(NumberedStream):
         if name.endswith(GGUF):  # vLLM 0.32 leaves that to a plugin, which is built only for CUDA
             remedy = "leave engine out, or give a folder with safetensors"
             raise ModelError(f"model {name}: vLLM reads no GGUF. Fix: {remedy}")
-        table = checked(VllmSettings, settings)
+        table = check_settings(VllmSettings, settings)
         folder, revision = fetch_checkpoint(name, table.revision)
         return cls(name, folder, revision, table)
 

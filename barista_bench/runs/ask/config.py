@@ -31,7 +31,7 @@ from barista_bench.core.settings import (
     SettingsTable,
     Texts,
     check_known,
-    checked,
+    check_settings,
     one_or_all,
 )
 from barista_bench.errors import ConfigError
@@ -41,7 +41,7 @@ from barista_bench.models.served.settings import ServedSettings
 from barista_bench.models.settings import TransformersSettings, VllmSettings
 from barista_bench.runs.described import MAX_REPETITIONS
 
-__all__ = ["ENVIRONMENT_PREFIX", "Count", "ModelSettings", "RunConfig", "Texts", "checked", "resolve"]
+__all__ = ["ENVIRONMENT_PREFIX", "Count", "ModelSettings", "RunConfig", "Texts", "check_settings", "resolve"]
 
 MAX_FILE = 2**20
 """Bytes of a run file."""
@@ -217,7 +217,7 @@ def resolve(
         raise ConfigError(f"{file}: is not a mapping. Fix: write one `name: value` per line")
     for name in content:
         check_known(name, f"setting in {file}:", table)
-    return checked(table, {**(defaults or {}), **content, **variables, **explicit})
+    return check_settings(table, {**(defaults or {}), **content, **variables, **explicit})
 
 
 def _from_environment(environment: Mapping[str, str], table: type[SettingsTable]) -> dict[str, str]:

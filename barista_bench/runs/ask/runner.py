@@ -31,7 +31,7 @@ from barista_bench.runs.ask.catalog import (
     training_records,
     without_ablations,
 )
-from barista_bench.runs.ask.config import ModelSettings, RunConfig, Shard, checked
+from barista_bench.runs.ask.config import ModelSettings, RunConfig, Shard, check_settings
 from barista_bench.runs.ask.opening import open_tasks
 from barista_bench.runs.ask.session import Session
 from barista_bench.runs.log.inputs import AskedInput, asked_inputs, asks_in_steps, claim_inputs, prompts_digest
@@ -59,7 +59,7 @@ def run(data: str | Path, out: str | Path, **settings: object) -> Session:
         DataError, ModelError: the data or the model cannot be used.
         BudgetError: the remaining requests do not fit `max_cost` or `max_tokens_total`; all answers so far are logged.
     """
-    return run_config(checked(RunConfig, {"data": str(data), "out": Path(out), **settings}))
+    return run_config(check_settings(RunConfig, {"data": str(data), "out": Path(out), **settings}))
 
 
 def run_config(

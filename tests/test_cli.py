@@ -367,7 +367,7 @@ def test_every_task_is_listed_with_its_question_answer_and_metric() -> None:
 
 
 def test_a_terminal_that_lacks_a_character_gets_its_number() -> None:
-    prints = "from barista_bench.cli import commands, main; commands.run_command = lambda: print('\\u2212'); main()"
+    prints = "from barista_bench.files.text_out import echo; echo('\\u2212')"
     environment = os.environ | {"PYTHONIOENCODING": "latin-1"}
     done = subprocess.run([sys.executable, "-c", prints], capture_output=True, check=False, env=environment)
     assert (done.returncode, done.stdout) == (0, rb"\u2212" + b"\n"), done.stderr

@@ -39,8 +39,8 @@ def reversed_folder(six_runs: Path, made_once: MadeOnce) -> Path:
                 graded = ScriptedJudge(lambda request, _, grade=grade: verdict(grade), name="gpt-judge")
                 patch.setattr(session, "load_model", lambda *args, graded=graded, **kwargs: graded)
                 for task in ("referring", VQA):
-                    judge(out / model / task, "gpt-judge", draws=1)
-                    judge(out / model / task, "lexical", draws=1)
+                    judge(out / model / task, "gpt-judge", repetitions=1)
+                    judge(out / model / task, "lexical", repetitions=1)
 
     return made_once("reversed_judge", make)
 
@@ -110,7 +110,7 @@ def test_no_run_is_ranked_by_words_beside_runs_ranked_by_a_judge(plain: list[Sco
     by_judge = {run.folder: all_judged(run) for run in plain if run.results.model.label != "fair"}
     runs = ranked_by_judge(plain, by_judge)
     fair = next(run for run in runs if run.results.model.label == "fair" and run.task.name == "referring")
-    assert fair.ranking_figure is None
+    assert fair.ranking_metric is None
     assert all(fair.score_of(sample) is None for sample in fair.samples)
 
 

@@ -9,7 +9,7 @@ from barista_bench.data.folder import build
 from barista_bench.generate.generator import generate
 from barista_bench.models.tiny import make_tiny_model
 from barista_bench.reporting import write_report
-from barista_bench.runs.ask.config import RunConfig, checked
+from barista_bench.runs.ask.config import RunConfig, check_settings
 from barista_bench.runs.ask.opening import open_tasks
 from barista_bench.runs.score.scoring import ScoredRun
 
@@ -83,5 +83,5 @@ def test_a_run_says_before_it_asks_that_scoring_needs_an_absent_encoder(
     for option, is_said in ((absent, True), ({**absent, "matcher": "exact"}, False)):
         caplog.clear()
         texts = [f"{name}={value}" for name, value in option.items()]
-        open_tasks(checked(RunConfig, {"data": str(dataset), "out": tmp_path, "option": texts, **settings}))
+        open_tasks(check_settings(RunConfig, {"data": str(dataset), "out": tmp_path, "option": texts, **settings}))
         assert ("`score` needs the encoder nobody/absent" in caplog.text) is is_said

@@ -68,7 +68,7 @@ def run_model(folder: Path, out: Path, name: str, blind_to: Set[str] | None = No
                 where,
                 benchmark=benchmark,
                 task=tasks,
-                runs=1,
+                repetitions=1,
                 model=name,
                 option=option_texts,
                 **SPLIT.get(benchmark, {}),

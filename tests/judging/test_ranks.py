@@ -39,8 +39,8 @@ def reversed_folder(six_runs: Path, made_once: MadeOnce) -> Path:
                 graded = ScriptedJudge(lambda request, _, grade=grade: verdict(grade), name="gpt-judge")
                 patch.setattr(session, "load_model", lambda *args, graded=graded, **kwargs: graded)
                 for task in ("referring", VQA):
-                    judge(out / model / task, "gpt-judge", repetitions=1)
-                    judge(out / model / task, "lexical", repetitions=1)
+                    judge(out / model / task, "gpt-judge", verdicts_per_answer=1)
+                    judge(out / model / task, "lexical", verdicts_per_answer=1)
 
     return made_once("reversed_judge", make)
 

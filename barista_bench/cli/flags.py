@@ -27,7 +27,7 @@ from barista_bench.models.settings import (
     VllmSettings,
     WeightSettings,
 )
-from barista_bench.runs.ask.config import ModelSettings, SpendingSettings, resolve
+from barista_bench.runs.ask.config import ModelSettings, SpendingSettings, StoppingSettings, resolve
 
 if TYPE_CHECKING:
     from barista_bench.models.settings import SettingsT
@@ -130,6 +130,7 @@ _COMPLETIONS: dict[str, Callable[..., list[str]]] = {
 }
 _TABLES: dict[str, tuple[type[SettingsTable], ...]] = {
     "Costs": (SpendingSettings,),
+    "Fewer answers": (StoppingSettings,),
     "Models that write text": (GeneratorSettings,),
     "Served models": (ServedSettings,),
     "Local checkpoints": (WeightSettings, CheckpointSettings, TransformersSettings),

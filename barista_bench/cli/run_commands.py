@@ -125,7 +125,7 @@ def evaluate(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `reso
             print_result(summary_line(scored.results, labels[scored.folder]))
         for name, error in unscored.items():
             warn(f"not scored: {name}: {error}")
-        if runs:
+        if any(scored.results.stopped is None for scored in runs):
             page, _ = write_report(runs, config.out / "report")
             echo(f"wrote {page}")
         if budget_error:
@@ -142,7 +142,14 @@ def evaluate(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `reso
         raise typer.Exit(1)
 
 
-@flag_command(app, DiagnoseConfig, positional="data", dry_run=True, hidden=("aid",), rich_help_panel=RUN)
+@flag_command(
+    app,
+    DiagnoseConfig,
+    positional="data",
+    dry_run=True,
+    hidden=("aid", "until", "against", "alpha"),
+    rich_help_panel=RUN,
+)
 def diagnose(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
     """Say why a model fails: tell it the truth of one level of the graph after the other, and ask again.
 
@@ -171,6 +178,8 @@ def _report_session(session: Session) -> None:
     """Print a summary of a start. End the command with exit code 1 if samples failed."""
     seconds = ", ".join(f"{name} {value:.1f} s" for name, value in session.seconds.items() if value)
     echo(f"{session.asked} samples answered, {session.already_done} were answered before ({seconds})")
+    if session.decision:
+        print_result(*session.decision.split("\n"))
     exit_on_failures(session, "samples")
 
 

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from copy import copy
 from itertools import chain
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -159,6 +159,11 @@ class SumStatistics(SampleStatistics):
             return {}
         return self._tables(dict(zip(self._names, self._total().tolist(), strict=True)))
 
+    def column(self, name: Hashable) -> Floats:
+        """Return the (S,) contributions of the samples by one name; zeros if no row has it."""
+        at = self._names.get(name)
+        return np.zeros(self.size) if at is None else self._table[:, at].astype(np.float64)
+
     def _total(self) -> Floats:
         if self._table.dtype == np.int8:
             return self._table.sum(axis=0, dtype=np.float64)
@@ -166,6 +171,18 @@ class SumStatistics(SampleStatistics):
 
     def _unmasked_figures(self, sums: Floats) -> Figures:
         return self._figures_of({name: sums[:, at] for name, at in self._names.items()})
+
+
+class MicroF1(NamedTuple):
+    """The columns of `SumStatistics` whose sums give a micro F1: 2 `matched` / (`predicted` + `reference`).
+
+    `entry_tokens` is the fewest tokens of one entry of an answer: it bounds how many entries an answer can list.
+    """
+
+    matched: str
+    predicted: str
+    reference: str
+    entry_tokens: int
 
 
 def mean_statistics(
@@ -201,3 +218,17 @@ def fraction(part: Floats, whole: Floats, nothing: float | Floats = np.nan) -> F
     [0.5, 1.0]
     """
     return np.asarray(np.where(whole > 0, part / np.where(whole > 0, whole, 1.0), nothing))
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Return adjusted p-values, in the given order.
+
+    >>> [round(p, 3) for p in holm([0.01, 0.04, 0.03])]
+    [0.03, 0.06, 0.06]
+    """
+    order = sorted(range(len(p_values)), key=lambda at: p_values[at])
+    adjusted, largest = [0.0] * len(p_values), 0.0
+    for rank, at in enumerate(order):
+        largest = max(largest, min(1.0, (len(order) - rank) * p_values[at]))
+        adjusted[at] = largest
+    return adjusted

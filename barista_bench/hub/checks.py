@@ -243,6 +243,7 @@ def check_results(results: Results, where: str) -> None:
     """
     is_hash = _SHA256.fullmatch(results.dataset.content_hash) is not None
     require(is_hash, f"{where}: dataset.content_hash: is not a SHA-256", _SCORE)
+    require(results.stopped is None, f"{where}: stopped early, and has no score", "start the run without --until")
     check_numbers(results, where)
 
 

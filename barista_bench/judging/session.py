@@ -91,6 +91,8 @@ def judge(run: str | Path, judge: str, **settings: object) -> JudgeSession:
 def judge_config(config: JudgeConfig) -> JudgeSession:
     """Judge as `judge` does, with resolved settings."""
     run = read_scored(config.run, data=config.data, root=config.root, options={})
+    if run.results.stopped is not None:
+        raise DataError(f"{config.run}: stopped early. Fix: start the run without --until, then judge it")
     grades_reasons = asks_for_reasons(run.task)
     if grades_reasons and config.steps == "generate":
         raise ConfigError(f"{run.task.name}: its reasoning is judged without steps. Fix: leave steps at given")

@@ -124,9 +124,14 @@ class Report:
 
 
 def build_report(
-    runs: Sequence[ScoredRun], *, title: str | None = None, judged_runs: JudgedRuns | None = None, analyses: Analyses
+    runs: Sequence[ScoredRun],
+    *,
+    title: str | None = None,
+    judged_runs: JudgedRuns | None = None,
+    analyses: Analyses,
+    stopped: Table | None = None,
 ) -> Report:
-    """Build the report over `runs`; comparable runs share a section.
+    """Build the report over `runs`; comparable runs share a section. `stopped` is the table of runs without a score.
 
     Raises:
         ConfigError: there are no runs.
@@ -158,7 +163,7 @@ def build_report(
         provenance=provenance(standings),
         boards=tuple(_boards(sections, analyses)),
         sections=sections,
-        across=(*filter(None, summaries), *_diagnosis(analyses)),
+        across=(*_without_none(stopped, *summaries), *_diagnosis(analyses)),
         graphs=tuple(analyses.graphs),
         papers=tuple(part for part in papers if part.tables),
         left_out=(*analyses.left_out, *(part.left_out for part in papers if part.left_out)),

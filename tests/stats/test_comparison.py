@@ -24,7 +24,8 @@ from barista_bench.stats import (
     differing_circumstances,
     rank_agreement,
 )
-from barista_bench.stats.comparison import holm, p_value, swapped_sides, swaps
+from barista_bench.core.statistics import holm
+from barista_bench.stats.comparison import p_value, swapped_sides, swaps
 from tests.one_run import run as run_model
 from tests.six_tasks import TASKS, Runs
 from tests.stats.conftest import renamed

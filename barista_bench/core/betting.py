@@ -1,10 +1,9 @@
 """Test the mean of a finite set from the first of its values in random order, by betting without replacement.
 
-Follows Waudby-Smith and Ramdas, "Estimating means of bounded random variables by betting" (JRSS-B 86, 2024; read before
-the Royal Statistical Society in 2023; arXiv 2010.09686), section 5 and the diversified bets of its appendix. A bettor
-stakes a fixed fraction of the wealth that it has on each next value. If the mean of the set is not above the tested one,
-the wealth is a supermartingale that starts at 1, and by Ville's inequality it reaches 1 / alpha with probability alpha
-at most, however often one looks.
+Follows Waudby-Smith and Ramdas, "Estimating means of bounded random variables by betting" (JRSS-B 86, 2024, online in
+2023; arXiv 2010.09686), section 5 and the diversified bets of its appendix. A bettor stakes a fixed fraction of its
+wealth on each next value. If the mean of the set is not above 0, the wealth is a supermartingale that starts at 1, so that by
+Ville's inequality it reaches 1 / alpha with probability alpha at most, however often one looks.
 
 All bettors here bet that a mean is *above* 0; negate values and bounds to bet that it is below. One bettor for each of
 `FRACTIONS` starts with an equal share. Each factor of each bettor rises with the value that it sees and with all values

@@ -26,8 +26,8 @@ def stopped_table(runs: Sequence[ScoredRun]) -> Table | None:
         *text_columns("counted", "decision"),
     )
     note = (
-        "These runs stopped as soon as a question was decided, so their scores would be biased. `At least` and `at most` "
-        "hold the score on exactly these questions, however often one looked; they say nothing of other videos, unlike "
-        "the intervals of scores."
+        "These runs stopped as soon as a question was decided, so their scores would be biased. The interval holds the "
+        "score on exactly these questions, however often one looked. Unlike the intervals of scores, it does not cover "
+        "other videos."
     )
     return Table.of(TITLE, columns, rows, note) if rows else None

@@ -36,7 +36,8 @@ class Session(AskCounts):
     `decode` and `prepare` (drawing, encoding) are summed over separate threads; `wait` is the time that generation
     waited for them, `generate` the rest of the answering time. With several tasks in one start, all seconds are
     distributed in proportion to the samples asked. `batch_check` compares answers of a local model to two examples, in
-    a batch and one by one (`models/local/batch_check.py`). `decision` says what stopped the start early, a line per task.
+    a batch and one by one (`models/local/batch_check.py`). `decision` has a line for each task that
+    stopped early.
     """
 
     seconds: dict[str, float] = field(

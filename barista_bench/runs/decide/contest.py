@@ -7,6 +7,7 @@ advance, makes these terms vary less: its own terms at its own score add up to 0
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -17,6 +18,7 @@ from barista_bench.core.statistics import Floats
 from barista_bench.runs.decide.order import AskingOrder
 from barista_bench.runs.score.stopping import GoalKind, StoppedRun
 
+log = logging.getLogger(__name__)
 _GRID, _HALVINGS = 33, 12
 """Steps of the search for the ends of an interval."""
 
@@ -82,6 +84,9 @@ class Contest:
         self._sums[position] += part, whole
         self._counts[position] += 1
         if whole > self._least[position, 1]:
+            log.warning(
+                "%s: an answer is worse than assumed (%s): only below can be shown", self.metric, self.condition
+            )
             self._least[:, 1] = np.inf
 
     def log_wealths(self, level: float, units: int, *, over_videos: bool = False) -> tuple[Floats, Floats]:
@@ -95,7 +100,7 @@ class Contest:
     def _log_wealth(self, worst: Floats, level: float, units: int, sign: float, over_videos: bool) -> Floats:
         """Return the wealth of one bettor: `worst` are its worst answers, which replace missing ones."""
         missing = (self.repetitions - self._counts)[:, None]
-        known = (self._sums + np.where(missing > 0, missing * worst, 0.0)) / self.repetitions
+        known = (self._sums + missing * np.where(missing > 0, worst, 0.0)) / self.repetitions
         values, bounds = (sign * self._terms(numbers, level) for numbers in (known, worst))
         if over_videos:
             sizes = np.diff([*self._starts, len(self._positions)])

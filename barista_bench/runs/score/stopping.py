@@ -1,6 +1,6 @@
 """The record of a run that stopped as soon as a question about it was decided.
 
-The score of a stopped run is biased: it stopped when the score looked good or bad. So the record has an interval, and no
+The score of a stopped run is biased: it stopped when the score looked clear. So the record has an interval and no
 score. Imports little, since a leaderboard Space reads it.
 """
 

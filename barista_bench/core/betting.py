@@ -2,7 +2,7 @@
 
 Follows Waudby-Smith and Ramdas, "Estimating means of bounded random variables by betting" (JRSS-B 86, 2024, online in
 2023; arXiv 2010.09686), section 5 and the diversified bets of its appendix. A bettor stakes a fixed fraction of its
-wealth on each next value. If the mean of the set is not above 0, the wealth is a supermartingale that starts at 1, so that by
+wealth on each next value. If the mean of the set is not above 0, the wealth is a supermartingale from 1 on, so that by
 Ville's inequality it reaches 1 / alpha with probability alpha at most, however often one looks.
 
 All bettors here bet that a mean is *above* 0; negate values and bounds to bet that it is below. One bettor for each of

@@ -167,6 +167,35 @@ def diagnose(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `reso
         echo(f"wrote {config.out / 'diagnosis.json'}")
 
 
+@app.command()
+def plan(
+    data: Annotated[str, typer.Argument(help="Dataset folder written by build, as for run.")],
+    against: Annotated[Path, typer.Option(help="Complete run to compare with, or the folder of its tasks.")],
+    difference: Annotated[float, typer.Option(help="Difference of scores to plan for.", min=0.001, max=0.999)] = 0.05,
+    alpha: Annotated[float, typer.Option(help="Maximum probability of a wrong decision.", min=0.0001, max=0.5)] = 0.05,
+    prices: Annotated[Path | None, typer.Option(help="Price file, as for run.")] = None,
+    model: Annotated[str | None, typer.Option(help="Name in the price file; by default the run's model.")] = None,
+    root: Root = None,
+    json: Json = False,
+) -> None:
+    """Plan a comparison: answers, tokens, dollars and hours, complete and stopped early, and what the set can show."""
+    from barista_bench.api import load_results
+    from barista_bench.runs.decide.planning import plan_table, plan_tasks
+    from barista_bench.runs.described import Prices, read_prices
+    from barista_bench.tables import to_json, to_text
+
+    with exit_on_error():
+        runs = load_results(against, data=data, root=root).runs
+        price = read_prices(prices, model or runs[0].results.model.name) if prices else Prices()
+        table = plan_table(plan_tasks(runs, difference, alpha), difference, alpha, price)
+        if json:
+            print_json(to_json(table))
+        print_result(*to_text(table).splitlines(), table.note)
+        for run in runs:
+            if run.task.decided_by is None:
+                echo(f"{run.task.name}: {run.results.primary} cannot be decided early")
+
+
 def _report_session(session: Session) -> None:
     """Print a summary of a start. End the command with exit code 1 if samples failed."""
     seconds = ", ".join(f"{name} {value:.1f} s" for name, value in session.seconds.items() if value)

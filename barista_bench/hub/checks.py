@@ -278,6 +278,7 @@ def check_judged(judged: JudgedResults, results: Results, where: str) -> None:
         f"{where}: judge.name: {judged.judge.name!r} reads no answer: a floor or a test, and no number to publish",
         "judge the run with a language model: `barista-bench judge RUN --judge ...`",
     )
+    require(judged.stopped is None, f"{where}: the judge stopped early, and gave no score", _JUDGE)
     differing = differences(judged.answers, results.comparability)
     differences_text = "; ".join(f"{name}: {values}" for name, values in differing.items())
     require(not differing, f"{where}: answers: differ from the run's answers ({differences_text})", _JUDGE)

@@ -1,7 +1,7 @@
 """Decide between two judged runs, or a judged run and a threshold, from fewer verdicts (`runs/decide`).
 
-The score is the mean over repetitions of the mean over answers with something to judge. Those answers are known before the
-judge is asked, so each example adds a known weight times its verdicts.
+The score is the mean over repetitions of the mean over answers with something to judge. Those answers are known before
+the judge is asked, so each example adds a known weight times its verdicts.
 """
 
 from __future__ import annotations

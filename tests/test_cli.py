@@ -51,6 +51,7 @@ from barista_bench.other_graphs.importing import import_graphs
 from barista_bench.reporting import write_report
 from barista_bench.reporting.paper import set_statistics
 from barista_bench.runs.ask.config import RunConfig, checked
+from barista_bench.runs.decide.planning import plan_table, plan_tasks
 from barista_bench.runs.diff import diff
 from barista_bench.runs.log_reader import compact, merge
 from barista_bench.runs.score.scoring import score
@@ -112,6 +113,7 @@ CALLED: dict[str, tuple[list[Callable], set[str]]] = {
     "compare": ([load_results, compare_runs], {"csv", "option", "json"}),
     "compare agreement": ([load_results, answer_agreement], {"option"}),
     "compare all": ([load_results, analysis_tables, write_tables], {"option"}),
+    "plan": ([load_results, plan_tasks, plan_table], {"json", "model"}),
     "judge": ([JudgeConfig], {"config"}),
     "compare judges": ([load_results], {"out", "human", "family", "option"}),
     "generate questions": ([QuestionConfig], {"config"}),

@@ -1,6 +1,7 @@
 """How many answers a decision needs, and how often it is wrong: simulations of `run --until decided`.
 
     python perf/fewer_answers.py [RUNS ...] [--golden FOLDER] [--rounds 100]
+    python perf/fewer_answers.py --reuse LINKED_DATASET
 
 Populations: made right and wrong answers; pairs of complete runs in the folders RUNS, resampled by example; recorded
 answers of the released code (FOLDER/answers), likewise. The true difference of each population is known. Answers arrive
@@ -12,7 +13,8 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections import defaultdict
+import tempfile
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from itertools import combinations
 from pathlib import Path
@@ -23,6 +25,8 @@ from numpy.typing import NDArray
 
 from barista_bench.api import load_results
 from barista_bench.core.statistics import MicroF1
+from barista_bench.data.shared_frames import FrameStore
+from barista_bench.runs.ask.runner import run
 from barista_bench.runs.decide.contest import Contest, Goal, Rival
 from barista_bench.runs.decide.opening import answer_bounds, score_terms
 from barista_bench.runs.decide.order import BLOCK, AskingOrder
@@ -154,19 +158,20 @@ def resampled(population: Population, count: int) -> Callable[[np.random.Generat
     return lambda rng: population.take(rng.integers(0, len(population.own), count))
 
 
-def run_terms(run: ScoredRun) -> Floats:
-    terms = np.zeros((len(run.examples), 2))
-    positions = {example.example_id: at for at, example in enumerate(run.examples.examples)}
-    group = next(iter(run.counted.values()))
-    terms[[positions[s.example.example_id] for s in group.samples]] = score_terms(run.task, group.resampled.statistics)
+def run_terms(scored: ScoredRun) -> Floats:
+    terms = np.zeros((len(scored.examples), 2))
+    positions = {example.example_id: at for at, example in enumerate(scored.examples.examples)}
+    group = next(iter(scored.counted.values()))
+    at = [positions[sample.example.example_id] for sample in group.samples]
+    terms[at] = score_terms(scored.task, group.resampled.statistics)
     return terms
 
 
 def run_rows(folders: list[Path], count: int) -> Iterator[tuple[str, Callable[[np.random.Generator], Population]]]:
     by_task: dict[str, list[ScoredRun]] = defaultdict(list)
-    for run in load_results(folders).runs:
-        if run.task.decided_by is not None:
-            by_task[run.task.name].append(run)
+    for scored in load_results(folders).runs:
+        if scored.task.decided_by is not None:
+            by_task[scored.task.name].append(scored)
     for task, runs in by_task.items():
         for first, second in combinations(runs, 2):
             own, other = run_terms(first), run_terms(second)
@@ -174,7 +179,7 @@ def run_rows(folders: list[Path], count: int) -> Iterator[tuple[str, Callable[[n
                 first.task, first.examples, int(str(first.results.generation["max_new_tokens"]))
             )
             least[:, 1] = np.maximum(least[:, 1], own[:, 1].max())
-            names = " and ".join(run.folder.parent.name for run in (first, second))
+            names = " and ".join(each.folder.parent.name for each in (first, second))
             metric = "micro F1" if isinstance(first.task.decided_by, MicroF1) else first.task.primary
             yield f"{task}, {metric}: {names}, {count}", resampled(Population(own, other, least, most), count)
 
@@ -213,13 +218,35 @@ def _relation_terms(figures: dict[str, float]) -> tuple[float, float, float]:
     return 2 * hits, listed + true, true
 
 
+def measure_reuse(data: Path) -> None:
+    """Print how many frames a complete run decodes in the order of videos, and in blocks by content hash."""
+    decode = FrameStore._decode
+    counts = Counter[str]()
+    for order, settings in (("by video", {}), ("in blocks", {"until": "within=0.0001"})):
+
+        def counted(self: FrameStore, lazy: object, stamp: object, keys: list[object], name: str = order) -> object:
+            counts[name] += len(keys)
+            return decode(self, lazy, stamp, keys)  # type: ignore[arg-type]
+
+        FrameStore._decode = counted  # type: ignore[assignment, method-assign]
+        with tempfile.TemporaryDirectory() as out:
+            tasks = ("activity", "referring")
+            session = run(data, out, task=tasks, model="chance", runs=1, **settings)
+        print(f"{order}: {session.asked} answers, {counts[order]} frames, decode {session.seconds['decode']:.1f} s")
+    FrameStore._decode = decode  # type: ignore[method-assign]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("runs", type=Path, nargs="*")
     parser.add_argument("--golden", type=Path)
     parser.add_argument("--rounds", type=int, default=100)
     parser.add_argument("--sizes", type=int, nargs="*", default=[300, 1000])
+    parser.add_argument("--reuse", type=Path, help="linked dataset of BARISTA: measure the frames decoded, and end")
     given = parser.parse_args()
+    if given.reuse:
+        measure_reuse(given.reuse)
+        return
     print(f"| population | difference | {' | '.join(ARRIVALS)} |\n|---|--:|{'--:|' * len(ARRIVALS)}", flush=True)
     tables(made_rows(given.sizes), given.rounds)
     if given.runs:

@@ -18,6 +18,7 @@ from barista_bench.reporting.paper import JudgedRuns, PaperPart
 from barista_bench.reporting.provenance import Provenance, provenance
 from barista_bench.reporting.questions import Answers, answers, question_table
 from barista_bench.reporting.samples import Sample, score_names, section_samples
+from barista_bench.reporting.stopped import TITLE as STOPPED
 from barista_bench.runs.score.comparability import Comparability, distinguishing_parts
 from barista_bench.runs.score.labels import differing_media
 from barista_bench.runs.score.scoring import ScoredRun
@@ -116,10 +117,18 @@ class Report:
     def warnings(self) -> tuple[str, ...]:
         """Return warnings that a reader must see first, with the section's name if there are several."""
         has_several = len(self.sections) > 1
-        return tuple(
-            f"{section.heading}: {warning}" if has_several else warning
-            for section in self.sections
-            for warning in section.warnings
+        stopped = [
+            f"{len(table.rows)} of the runs stopped early and have no score: see {STOPPED} across tasks."
+            for table in self.across
+            if table.title == STOPPED
+        ]
+        return (
+            *stopped,
+            *(
+                f"{section.heading}: {warning}" if has_several else warning
+                for section in self.sections
+                for warning in section.warnings
+            ),
         )
 
 

@@ -162,6 +162,6 @@ def plan_table(plans: Sequence[TaskPlan], difference: float, alpha: float, price
     names = ("answers", "input tokens", "output tokens", "dollars", "hours", "smallest difference")
     note = (
         f"Stopped: until a difference of {difference:g} on these questions is certain (alpha {alpha:g}). "
-        f"Smallest difference: what compare shows over videos with {POWER:.0%} probability. Costs: as the complete run's."
+        f"Smallest difference: what compare shows over videos with {POWER:.0%} probability. Costs are those of the log."
     )
     return Table.of("Plan", (*text_columns("task", "figure", "design"), *number_columns("", *names)), rows, note)

@@ -38,7 +38,7 @@ def open_contest(
     task, examples = opened.task, opened.examples
     refuse_undecidable(task, goal, repetitions)
     if not all(task.has_answer(example) for example in examples.examples):
-        raise DataError(f"{opened.data}: answers are hidden, so no look can score them. Fix: leave until out")
+        raise DataError(f"{opened.data}: some answers are hidden. Fix: name a --split whose answers are known")
     least, most, condition = answer_bounds(task, examples, max_new_tokens)
     rival = None
     if against is not None:

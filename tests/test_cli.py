@@ -113,7 +113,7 @@ CALLED: dict[str, tuple[list[Callable], set[str]]] = {
     "compare": ([load_results, compare_runs], {"csv", "option", "json"}),
     "compare agreement": ([load_results, answer_agreement], {"option"}),
     "compare all": ([load_results, analysis_tables, write_tables], {"option"}),
-    "plan": ([load_results, plan_tasks, plan_table], {"json", "model"}),
+    "plan": ([load_results, plan_tasks, plan_table], {"json", "model", "against"}),
     "judge": ([JudgeConfig], {"config"}),
     "compare judges": ([load_results], {"out", "human", "family", "option"}),
     "generate questions": ([QuestionConfig], {"config"}),

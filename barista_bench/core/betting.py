@@ -32,7 +32,7 @@ def log_wealth(values: Floats, floor: float, *, count: int | None, rest: Floats 
         rest: (n,) after each value, the lowest possible sum of all later values; `count` times `floor` by default.
 
     >>> log_wealth(np.array([1.0, 1.0, 1.0]), -1.0, count=4).round(2).tolist()
-    [0.14, 0.36, inf]
+    [0.23, 0.74, inf]
     """
     values = np.asarray(values, dtype=np.float64)
     number, sums = len(values), np.cumsum(values)

@@ -46,8 +46,8 @@ class Population(NamedTuple):
     least: Floats
     most: Floats
 
-    def take(self, at: NDArray[np.int64]) -> Population:
-        return Population(*(each[at] for each in self))
+    def take(self, index: NDArray[np.int64]) -> Population:
+        return Population(*(each[index] for each in self))
 
     @property
     def scores(self) -> tuple[float, float]:
@@ -62,7 +62,7 @@ class Arriving(Watched):
         own, other, least, most = population
         target = population.scores[1]
         rival = Rival("other", target, other[:, 0] - target * other[:, 1])
-        order = AskingOrder.of(str(seed), [str(at) for at in range(len(own))])
+        order = AskingOrder.of(str(seed), [str(index) for index in range(len(own))])
         super().__init__(Contest(Goal("decided"), order, least, most, metric="score", rival=rival), [""] * len(own))
         self.step = 0.0
         # In the order of asking.
@@ -71,10 +71,10 @@ class Arriving(Watched):
         self._own = own
 
     def read(self) -> None:
-        for at in np.flatnonzero((self._arrives <= self.step) & ~self.is_asked).tolist():
-            self.is_asked[at] = True
-            if not self._fails[at]:
-                self.contest.add(at, *self._own[at].tolist())
+        for index in np.flatnonzero((self._arrives <= self.step) & ~self.is_asked).tolist():
+            self.is_asked[index] = True
+            if not self._fails[index]:
+                self.contest.add(index, *self._own[index].tolist())
 
     def write(self, decision: StoppedRun) -> str:
         return ""
@@ -160,10 +160,10 @@ def resampled(population: Population, count: int) -> Callable[[np.random.Generat
 
 def run_terms(scored: ScoredRun) -> Floats:
     terms = np.zeros((len(scored.examples), 2))
-    positions = {example.example_id: at for at, example in enumerate(scored.examples.examples)}
+    positions = {example.example_id: index for index, example in enumerate(scored.examples.examples)}
     group = next(iter(scored.counted.values()))
-    at = [positions[sample.example.example_id] for sample in group.samples]
-    terms[at] = score_terms(scored.task, group.resampled.statistics)
+    index = [positions[sample.example.example_id] for sample in group.samples]
+    terms[index] = score_terms(scored.task, group.resampled.statistics)
     return terms
 
 
@@ -190,7 +190,7 @@ def golden_rows(folder: Path, count: int) -> Iterator[tuple[str, Callable[[np.ra
         sets: dict[str, dict[str, tuple[float, float, float]]] = defaultdict(dict)
         for line in (folder / "answers" / f"{file}.jsonl").read_text().splitlines():
             record = json.loads(line)
-            sets[record["set"]][record["example_id"]] = terms_of(record.get("figures") or {})
+            sets[record["set"]][record["example_id"]] = terms_of(record.get("metrics") or {})
         first_set = next(iter(sets.values()))
         alike = {name: answers for name, answers in sets.items() if answers.keys() == first_set.keys()}
         for one, two in list(combinations(alike, 2))[:: max(1, len(alike) * (len(alike) - 1) // 8)]:
@@ -209,12 +209,12 @@ def golden_rows(folder: Path, count: int) -> Iterator[tuple[str, Callable[[np.ra
             yield f"golden {file}: {one} and {two}, {count}", resampled(Population(own, other, least, most), count)
 
 
-def _choice_terms(figures: dict[str, float]) -> tuple[float, float, float]:
-    return float(figures.get("is_correct") or 0), 1.0, 1.0
+def _choice_terms(metrics: dict[str, float]) -> tuple[float, float, float]:
+    return float(metrics.get("is_correct") or 0), 1.0, 1.0
 
 
-def _relation_terms(figures: dict[str, float]) -> tuple[float, float, float]:
-    hits, listed, true = (float(figures.get(name) or 0) for name in ("tp", "pred_count", "gt_count"))
+def _relation_terms(metrics: dict[str, float]) -> tuple[float, float, float]:
+    hits, listed, true = (float(metrics.get(name) or 0) for name in ("tp", "pred_count", "gt_count"))
     return 2 * hits, listed + true, true
 
 
@@ -231,7 +231,7 @@ def measure_reuse(data: Path) -> None:
         FrameStore._decode = counted  # type: ignore[assignment, method-assign]
         with tempfile.TemporaryDirectory() as out:
             tasks = ("activity", "referring")
-            session = run(data, out, task=tasks, model="chance", runs=1, **settings)
+            session = run(data, out, task=tasks, model="chance", repetitions=1, **settings)
         print(f"{order}: {session.asked} answers, {counts[order]} frames, decode {session.seconds['decode']:.1f} s")
     FrameStore._decode = decode  # type: ignore[method-assign]
 

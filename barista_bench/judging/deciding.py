@@ -79,7 +79,7 @@ def answers_by_block(run: ScoredRun, stopping: Stopping | None) -> Iterator[Sequ
     if stopping is None:
         yield answers.distinct
         return
-    positions = {example.example_id: at for at, example in enumerate(run.examples.examples)}
+    positions = {example.example_id: index for index, example in enumerate(run.examples.examples)}
     blocks: dict[int, dict[str, DistinctAnswer]] = defaultdict(dict)
     seen = set[str]()
     block_of = stopping.watched[0].contest.order.block_of
@@ -99,10 +99,10 @@ def answer_weights(run: ScoredRun) -> Floats:
     """Return (E, R) how much a full score of each answer adds to E times the run's score; 0 with nothing to judge."""
     answers, by_rule = RunAnswers.of(run), asks_for_reasons(run.task)
     counts: Counter[int] = Counter()
-    counting = [(s, s.record.run) for s, a in zip(answers.samples, answers.answers, strict=True) if a or by_rule]
+    counting = [(s, s.record.repetition) for s, a in zip(answers.samples, answers.answers, strict=True) if a or by_rule]
     counts.update(number for _, number in counting)
-    positions = {example.example_id: at for at, example in enumerate(run.examples.examples)}
-    weights = np.zeros((len(positions), run.results.runs))
+    positions = {example.example_id: index for index, example in enumerate(run.examples.examples)}
+    weights = np.zeros((len(positions), run.results.repetitions))
     for sample, number in counting:
         weights[positions[sample.example.example_id], number] = len(positions) / (len(counts) * counts[number])
     return weights
@@ -113,16 +113,16 @@ def example_terms(run: ScoredRun, verdicts: LogVerdicts) -> tuple[Mapping[int, f
     verdicts were asked for.
     """
     weights = answer_weights(run)
-    positions = {example.example_id: at for at, example in enumerate(run.examples.examples)}
+    positions = {example.example_id: index for index, example in enumerate(run.examples.examples)}
     terms, asked, usable = defaultdict[int, float](float), dict[int, bool](), dict[int, bool]()
     for sample, of_sample, value in zip(
-        verdicts.samples, verdicts.verdicts, verdicts.figures[MEAN].values, strict=True
+        verdicts.samples, verdicts.verdicts, verdicts.metrics[MEAN].values, strict=True
     ):
-        at = positions[sample.example.example_id]
-        asked[at] = asked.get(at, True) and all(verdict.status != MISSING for verdict in of_sample)
-        usable[at] = usable.get(at, True) and all(verdict.score is not None for verdict in of_sample)
-        terms[at] += weights[at, sample.record.run] * (value or 0.0) / verdicts.scale
-    return {at: term for at, term in terms.items() if usable[at]}, asked
+        index = positions[sample.example.example_id]
+        asked[index] = asked.get(index, True) and all(verdict.status != MISSING for verdict in of_sample)
+        usable[index] = usable.get(index, True) and all(verdict.score is not None for verdict in of_sample)
+        terms[index] += weights[index, sample.record.repetition] * (value or 0.0) / verdicts.scale
+    return {index: term for index, term in terms.items() if usable[index]}, asked
 
 
 def _rival(run: ScoredRun, folder: Path) -> Rival:
@@ -135,6 +135,6 @@ def _rival(run: ScoredRun, folder: Path) -> Rival:
     verdicts = read_replies(run, read_judge(folder), counting_records(folder / VERDICTS_FILE))
     terms, _ = example_terms(run, verdicts)
     # An example without a usable verdict varies nothing.
-    parts = np.array([terms.get(at, np.nan) for at in range(len(run.examples))])
+    parts = np.array([terms.get(index, np.nan) for index in range(len(run.examples))])
     offsets = np.nan_to_num(parts - np.nanmean(parts))
-    return Rival(short_label(run), judged.results.figures[MEAN].mean, offsets - offsets.mean())
+    return Rival(short_label(run), judged.results.metrics[MEAN].mean, offsets - offsets.mean())

@@ -21,7 +21,7 @@ def stopped_table(runs: Sequence[ScoredRun]) -> Table | None:
             counted = f"{number(stopped.counted)} of {number(stopped.examples)} examples"
             rows.append((*about, stopped.low, stopped.high, counted, stopped.sentence(label)))
     columns = (
-        *text_columns("model", "task", "figure"),
+        *text_columns("model", "task", "metric"),
         *number_columns("", "at least", "at most"),
         *text_columns("counted", "decision"),
     )

@@ -46,7 +46,7 @@ def asks(six_tasks: Path, monkeypatch: pytest.MonkeyPatch) -> Asks:
     def ask(out: Path, model: ScriptedModel, **settings: object) -> Session:
         monkeypatch.setattr(runner, "load_model", lambda *args, **kwargs: model)
         name = model.identity.name
-        return runner.run(six_tasks, out, **{"task": (TASK,), "runs": 1, "model": name, **settings})
+        return runner.run(six_tasks, out, **{"task": (TASK,), "repetitions": 1, "model": name, **settings})
 
     return ask
 

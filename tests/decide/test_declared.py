@@ -38,7 +38,9 @@ def test_the_sums_of_the_terms_give_the_primary_metric(
     data = build(source_of(name), tmp_path / "data", benchmark=name, sampling={"limit": 20}, cache=False).folder
     options = ("matcher=exact",) if name == "tog_bench" else ()
     split = "dev" if name == "egocot" else "all"  # answers of the other split are hidden
-    runner.run(data, tmp_path / "run", task=tuple(DECLARED[name]), model=model, runs=2, option=options, split=split)
+    runner.run(
+        data, tmp_path / "run", task=tuple(DECLARED[name]), model=model, repetitions=2, option=options, split=split
+    )
     for task in DECLARED[name]:
         offsets = rival_offsets(read_scored(tmp_path / "run" / task))
         assert np.isclose(offsets.sum(), 0.0, atol=1e-6)

@@ -27,14 +27,14 @@ def test_a_judge_stops_says_why_and_goes_on_to_the_score_of_all(strong: Path, we
     assert "strong above weak in mean of the judge, decided after" in session.decision
     run = read_scored(strong)
     early = read_judged_run(run, session.folder).results
-    assert early.figures == {}
+    assert early.metrics == {}
     assert early.stopped is not None
     assert all_judged(run) == []
     asked = len(counting_records(session.folder / VERDICTS_FILE))
     judge(strong, "lexical")
     complete = read_judged_run(run, session.folder).results
     assert complete.stopped is None
-    assert early.stopped.low <= complete.figures["mean"].mean <= early.stopped.high
+    assert early.stopped.low <= complete.metrics["mean"].mean <= early.stopped.high
     assert asked < len(counting_records(session.folder / VERDICTS_FILE))
 
 

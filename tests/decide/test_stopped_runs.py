@@ -15,7 +15,7 @@ from barista_bench.hub.checks import check_results
 from barista_bench.models import Completion, Failure, GenerationConfig, Request
 from barista_bench.models.base import ScriptedModel
 from barista_bench.reporting import write_report
-from barista_bench.runs.ask.config import RunConfig, checked
+from barista_bench.runs.ask.config import RunConfig, check_settings
 from barista_bench.runs.decide.order import AskingOrder
 from barista_bench.runs.run_folder import read_run
 from barista_bench.runs.score.scoring import read_scored, score
@@ -37,7 +37,7 @@ def test_it_stops_before_the_last_answer_and_says_why(six_tasks: Path, asks: Ask
     assert decision is not None
     assert session.asked == decision.counted < decision.examples
     assert session.decision == decision.sentence("model")
-    assert score(tmp_path / "b" / TASK).results.figures == {}
+    assert score(tmp_path / "b" / TASK).results.metrics == {}
 
 
 @pytest.mark.full
@@ -54,9 +54,9 @@ def test_a_clear_difference_needs_few_answers_and_the_decision_is_that_of_all(
     assert complete.asked == decision.examples - decision.counted
     scored = score(tmp_path / "b" / TASK)
     assert scored.results.stopped is None
-    mean = scored.results.figures["lexical_f1"].mean
+    mean = scored.results.metrics["lexical_f1"].mean
     assert decision.low <= mean <= decision.high
-    assert mean > read_scored(weak / TASK).results.figures["lexical_f1"].mean
+    assert mean > read_scored(weak / TASK).results.metrics["lexical_f1"].mean
 
 
 @pytest.mark.full
@@ -112,7 +112,7 @@ def test_equal_models_are_asked_to_the_end_and_have_a_score(
 
 @pytest.mark.full
 def test_repetitions_of_an_example_count_together(six_tasks: Path, asks: Asks, weak: Path, tmp_path: Path) -> None:
-    session = asks(tmp_path / "b", skilled(six_tasks, 0.95, "strong"), against=weak, runs=3, **UNTIL)
+    session = asks(tmp_path / "b", skilled(six_tasks, 0.95, "strong"), against=weak, repetitions=3, **UNTIL)
     decision = read_decision(tmp_path / "b" / TASK)
     assert decision is not None
     assert session.asked == 3 * decision.counted
@@ -123,7 +123,7 @@ def test_repetitions_of_an_example_count_together(six_tasks: Path, asks: Asks, w
 def test_several_tasks_stop_one_by_one(six_tasks: Path, asks: Asks, tmp_path: Path) -> None:
     tasks = ("activity", "temporal_vqa")
     for out, model, settings in (("a", "chance", {}), ("b", "oracle", {"until": "decided", "against": tmp_path / "a"})):
-        command = ["run", str(six_tasks), "--task", ",".join(tasks), "--model", model, "--runs", "1"]
+        command = ["run", str(six_tasks), "--task", ",".join(tasks), "--model", model, "--repetitions", "1"]
         command += ["--out", str(tmp_path / out), *(f"--{name}={value}" for name, value in settings.items())]
         done = CliRunner().invoke(commands, command)
         assert done.exit_code == 0, done.output
@@ -234,7 +234,7 @@ def stopped(six_tasks: Path, asks: Asks, weak: Path, tmp_path: Path) -> Path:
 @pytest.mark.full
 def test_a_stopped_run_has_an_interval_a_sentence_and_no_score(stopped: Path) -> None:
     results = score(stopped / TASK).results
-    assert results.figures == results.breakdowns == {}
+    assert results.metrics == results.breakdowns == {}
     assert not results.details
     assert results.stopped == read_decision(stopped / TASK)
     done = CliRunner().invoke(commands, ["score", str(stopped)])
@@ -249,7 +249,7 @@ def test_compare_report_and_frames_show_the_decision_and_no_rank(stopped: Path, 
     assert "STOPPED EARLY" in done.output
     assert "strong 0." not in done.output
     evaluation = load_results([stopped, weak])
-    assert set(evaluation.figures["model"]) == {"weak"}
+    assert set(evaluation.metrics["model"]) == {"weak"}
     assert "STOPPED EARLY" in repr(evaluation)
     with pytest.raises(DataError, match="no two runs"):
         compare([stopped, weak])
@@ -285,14 +285,14 @@ def test_a_stopped_run_cannot_be_published_judged_or_read_by_other_rules(stopped
 )
 def test_a_goal_that_makes_no_sense_is_refused(settings: dict[str, str], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
-        checked(RunConfig, {"data": "d", "out": "o", "model": "chance", **settings})
+        check_settings(RunConfig, {"data": "d", "out": "o", "model": "chance", **settings})
 
 
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
         ({"task": ("grounding",), "until": "above=0.5"}, "barista/grounding: map is neither"),
-        ({"task": ("hand_object",), "until": "above=0.5", "runs": 3}, "say --runs 1"),
+        ({"task": ("hand_object",), "until": "above=0.5", "repetitions": 3}, "say --repetitions 1"),
         ({"task": ("hand_object",), "until": "decided-over-videos", "against": "x"}, "no mean over videos"),
         ({"until": "above=0.5", "aid": ("objects",)}, "needs every answer"),
         ({"until": "decided", "against": "nowhere"}, "no run of barista/referring"),

@@ -20,7 +20,7 @@ def test_every_step_of_a_block_is_answered_before_the_next_block(
     monkeypatch.setattr(order, "BLOCK", 2)
     monkeypatch.setattr(Words, "decided_by", "mean")
     use(ScriptedModel("wrong", lambda request, seed: "nothing"))
-    settings = {"benchmark": "words", "task": "choose", "split": "test", "runs": 1}
+    settings = {"benchmark": "words", "task": "choose", "split": "test", "repetitions": 1}
     run(data, tmp_path / "out", model="wrong", until="above=0.9", alpha=0.5, **settings)
     decision = read_decision(tmp_path / "out")
     assert decision is not None

@@ -156,7 +156,7 @@ class Contest:
 def _last_rejected(is_rejected: Callable[[float], bool], start: float, end: float) -> float:
     """Return the level nearest to `end` that is rejected, on a grid that is refined; `start` if none is."""
     levels: Sequence[float] = np.linspace(start, end, _GRID).tolist()
-    rejected = [at for at, level in enumerate(levels) if is_rejected(level)]
+    rejected = [index for index, level in enumerate(levels) if is_rejected(level)]
     if not rejected or rejected[-1] == len(levels) - 1:
         return levels[rejected[-1]] if rejected else start
     inside, outside = levels[rejected[-1]], levels[rejected[-1] + 1]

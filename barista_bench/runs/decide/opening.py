@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.guarding import guarded
+from barista_bench.core.guarding import guard
 from barista_bench.core.statistics import Floats, MicroF1, SampleStatistics, SumStatistics
 from barista_bench.core.task import Scored, Task
 from barista_bench.data.dataset import ExampleSet
@@ -43,7 +43,7 @@ def open_contest(
     rival = None
     if against is not None:
         run = read_rival(rival_folder(against, task), task, examples, opened.data, root)
-        rival = Rival(short_label(run), run.results.figures[task.primary].mean, rival_offsets(run))
+        rival = Rival(short_label(run), run.results.metrics[task.primary].mean, rival_offsets(run))
     order = AskingOrder.of(examples.content_hash, unit_names(task, examples, goal))
     return Contest(
         goal, order, least, most, metric=task.primary, rival=rival, repetitions=repetitions, condition=condition
@@ -59,7 +59,7 @@ def refuse_undecidable(task: Task, goal: Goal, repetitions: int) -> None:
             "Fix: leave until out, or name other tasks"
         )
     if isinstance(task.decided_by, MicroF1) and repetitions > 1:
-        raise ConfigError(f"{name} of {repetitions} repetitions cannot be decided early. Fix: say --runs 1")
+        raise ConfigError(f"{name} of {repetitions} repetitions cannot be decided early. Fix: say --repetitions 1")
     if isinstance(task.decided_by, MicroF1) and goal.kind == "decided-over-videos":
         raise ConfigError(f"{name} is no mean over videos. Fix: say --until decided")
 
@@ -78,7 +78,7 @@ def answer_bounds(task: Task, examples: ExampleSet, max_new_tokens: int) -> tupl
     count = len(examples)
     if not isinstance(task.decided_by, MicroF1):
         return np.column_stack([np.zeros(count), np.ones(count)]), np.ones((count, 2)), ""
-    with guarded(task, "statistics", f"{count} examples"):
+    with guard(task, "statistics", f"{count} examples"):
         statistics = task.statistics([Scored(example, None) for example in examples.examples])
     assert isinstance(statistics, SumStatistics)
     true_entries = statistics.column(task.decided_by.reference)
@@ -132,19 +132,19 @@ def rival_offsets(run: ScoredRun) -> Floats:
     Raises:
         ConfigError: the sums of the terms do not give the primary metric, so that the task's `decided_by` is wrong.
     """
-    position = {example.example_id: at for at, example in enumerate(run.examples.examples)}
+    position = {example.example_id: index for index, example in enumerate(run.examples.examples)}
     offsets = np.zeros(len(position))
     for number, (repetition, group) in enumerate(run.counted.items()):
         terms = score_terms(run.task, group.resampled.statistics)
         part, whole = terms.sum(axis=0)
-        score = run.results.figures[run.task.primary].runs[number]
+        score = run.results.metrics[run.task.primary].runs[number]
         if abs(part - score * whole) > _TIE * max(1.0, whole):
             raise ConfigError(
                 f"{run.folder}: {run.task.primary} of repetition {repetition} is not what `decided_by` of "
                 f"{run.task.name} declares. Fix: leave until out"
             )
-        at = [position[sample.example.example_id] for sample in group.samples]
-        offsets[at] += (terms[:, 0] - score * terms[:, 1]) / len(run.counted)
+        index = [position[sample.example.example_id] for sample in group.samples]
+        offsets[index] += (terms[:, 0] - score * terms[:, 1]) / len(run.counted)
     return offsets
 
 
@@ -161,7 +161,7 @@ class WatchedRun(Watched):
     ) -> None:
         super().__init__(contest, [example.video_id for example in examples.examples])
         self._folder, self._task, self._box_format = folder, task, box_format
-        self._by_id = {example.example_id: (at, example) for at, example in enumerate(examples.examples)}
+        self._by_id = {example.example_id: (index, example) for index, example in enumerate(examples.examples)}
         self._description: RunDescription = read_run(folder)
         self._repetitions = only_runs
         self._asked: set[tuple[str, int]] = set()
@@ -172,7 +172,7 @@ class WatchedRun(Watched):
         samples = []
         with run_records(self._folder, self._description) as records:
             for record in records:
-                name = record.example_id, record.run
+                name = record.example_id, record.repetition
                 self._asked.add(name)
                 if record.is_finished and name not in self._taken:
                     self._taken.add(name)
@@ -180,8 +180,8 @@ class WatchedRun(Watched):
                     samples.append(read_sample(self._task, self._box_format, example, record))
         for sample, (part, whole) in sample_terms(self._task, samples).items():
             self.contest.add(self._by_id[sample[0]][0], part, whole)
-        for example_id, (at, _) in self._by_id.items():
-            self.is_asked[at] = all((example_id, run) in self._asked for run in range(self._repetitions))
+        for example_id, (index, _) in self._by_id.items():
+            self.is_asked[index] = all((example_id, run) in self._asked for run in range(self._repetitions))
 
     def write(self, decision: StoppedRun) -> str:
         write_decision(self._folder, decision)
@@ -202,5 +202,5 @@ def sample_terms(task: Task, samples: Iterable[ScoredSample]) -> Mapping[tuple[s
 def _terms(task: Task, samples: Sequence[ScoredSample]) -> Floats:
     if not samples:
         return np.zeros((0, 2))
-    with guarded(task, "statistics", f"{len(samples)} samples"):
+    with guard(task, "statistics", f"{len(samples)} samples"):
         return score_terms(task, task.statistics([sample.as_scored for sample in samples]))

@@ -67,14 +67,14 @@ def plan_task(run: ScoredRun, difference: float, alpha: float) -> TaskPlan:
         raise DataError(f"{run.folder}: {missing} samples are missing. Fix: finish this run first")
     tokens = int(str(run.results.generation["max_new_tokens"]))
     least, most, _ = answer_bounds(task, examples, tokens)
-    positions = {example.example_id: at for at, example in enumerate(examples.examples)}
+    positions = {example.example_id: index for index, example in enumerate(examples.examples)}
     group = next(iter(run.counted.values()))
     terms = np.zeros_like(least)
     terms[[positions[s.example.example_id] for s in group.samples]] = score_terms(task, group.resampled.statistics)
     least[:, 1] += max(0.0, float((terms - least)[:, 1].max()))  # some models of this package write without tokens
     score = float(terms[:, 0].sum() / terms[:, 1].sum())
     offsets, goal = rival_offsets(run), Goal("decided")
-    rival = Rival(short_label(run), run.results.figures[task.primary].mean, offsets)
+    rival = Rival(short_label(run), run.results.metrics[task.primary].mean, offsets)
     order = AskingOrder.of(examples.content_hash, unit_names(task, examples, goal))
     rng = np.random.default_rng(content_seed("plan", examples.content_hash))
     used, errors = [], []
@@ -151,7 +151,7 @@ def plan_table(plans: Sequence[TaskPlan], difference: float, alpha: float, price
         seconds = costs["seconds"].mean if "seconds" in costs else None
         shown = "none: too few videos" if plan.smallest is None else f"{plan.smallest:.3f}"
         for design, examples in (("complete", float(results.dataset.examples)), ("stopped", plan.stopped)):
-            count = examples * results.runs
+            count = examples * results.repetitions
             amounts = [None if each is None else round(each * count) for each in tokens]
             dollars = None if None in amounts else prices.cost(amounts[0] or 0, amounts[1] or 0)
             money = None if dollars is None else f"{dollars:.2f}"
@@ -164,4 +164,4 @@ def plan_table(plans: Sequence[TaskPlan], difference: float, alpha: float, price
         f"Stopped: until a difference of {difference:g} on these questions is certain (alpha {alpha:g}). "
         f"Smallest difference: what compare shows over videos with {POWER:.0%} probability. Costs are those of the log."
     )
-    return Table.of("Plan", (*text_columns("task", "figure", "design"), *number_columns("", *names)), rows, note)
+    return Table.of("Plan", (*text_columns("task", "metric", "design"), *number_columns("", *names)), rows, note)

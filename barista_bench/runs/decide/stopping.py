@@ -43,13 +43,13 @@ class Watched(ABC):
     @property
     def complete_blocks(self) -> int:
         """Return the number of blocks, from the first, of which every example is asked."""
-        open_blocks = [self.contest.order.block_of[at] for at in np.flatnonzero(~self.is_asked).tolist()]
+        open_blocks = [self.contest.order.block_of[index] for index in np.flatnonzero(~self.is_asked).tolist()]
         return min(open_blocks, default=len(self.contest.order.block_ends))
 
     def decision(self, units: int, alpha: float, tasks: int) -> StoppedRun:
         """Return the decision from the first units."""
         positions = [position for unit in self.contest.order.units[:units] for position in unit]
-        return self.contest.decision(units, alpha, tasks, len({self._videos[at] for at in positions}))
+        return self.contest.decision(units, alpha, tasks, len({self._videos[index] for index in positions}))
 
 
 class Stopping:
@@ -88,7 +88,7 @@ class Stopping:
     def _under_way(self) -> list[int]:
         """Return the undecided tasks that have a next block."""
         lengths = [len(each.contest.order.block_ends) for each in self.watched]
-        return [at for at, length in enumerate(lengths) if at not in self.decided and self._blocks < length]
+        return [index for index, length in enumerate(lengths) if index not in self.decided and self._blocks < length]
 
     def _decide(self, under_way: Sequence[int]) -> None:
         ends = {place: self.watched[place].contest.order.block_ends[self._blocks] for place in under_way}

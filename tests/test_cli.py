@@ -410,7 +410,7 @@ def test_quiet_leaves_errors_alone(small_release: Path, tmp_path: Path) -> None:
         assert shown.stdout.strip(), name
         assert "wrote " not in shown.stdout, name
     alone = invoke(cli.app, ["-q", *results["compare"], "--json"])
-    assert set(json.loads(alone.stdout)) == {"comparisons", "beside", "costs"}
+    assert set(json.loads(alone.stdout)) == {"comparisons", "beside", "costs", "stopped"}
 
 
 def test_help_has_what_most_need_before_what_few_do() -> None:

@@ -225,7 +225,7 @@ class ReportRoutes(View):
     def _make_report(self, work: BackgroundWork) -> None:
         out = Path(self._folder.name) / "report"
         results = load_results(self._workspace.runs)
-        self.page, _ = write_report((*results.repetitions, *results.stopped), out, studio=True)
+        self.page, _ = write_report((*results.runs, *results.stopped), out, studio=True)
 
     def _example_frames(self, query: Mapping[str, str]) -> Json:
         """Return video and frames of an example. Raises DataError for an unknown example."""

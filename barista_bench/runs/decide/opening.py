@@ -137,7 +137,7 @@ def rival_offsets(run: ScoredRun) -> Floats:
     for number, (repetition, group) in enumerate(run.counted.items()):
         terms = score_terms(run.task, group.resampled.statistics)
         part, whole = terms.sum(axis=0)
-        score = run.results.metrics[run.task.primary].runs[number]
+        score = run.results.metrics[run.task.primary].repetitions[number]
         if abs(part - score * whole) > _TIE * max(1.0, whole):
             raise ConfigError(
                 f"{run.folder}: {run.task.primary} of repetition {repetition} is not what `decided_by` of "

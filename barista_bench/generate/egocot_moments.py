@@ -34,7 +34,7 @@ class EgocotWords(DomainRecord, frozen=True):
     """The family's section of a domain file.
 
     Args:
-        states: value to its words after `is`; by default the value itself.
+        states: value, or category and value (`steam wand open`), to its words after `is`; by default the value itself.
         causes: value to the verbs of actions that cause it.
         verbs: verb of an activity to its common form; by default the verb itself.
     """
@@ -43,8 +43,8 @@ class EgocotWords(DomainRecord, frozen=True):
     causes: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
     verbs: dict[str, str] = msgspec.field(default_factory=dict)
 
-    def state(self, value: str) -> str:
-        return self.states.get(value, value)
+    def state(self, value: str, thing: NamedObject) -> str:
+        return self.states.get(f"{thing.category.lower()} {value}", self.states.get(value, value))
 
     def phrase(self, name: str) -> str:
         """Return the name of an action or a step, with articles.

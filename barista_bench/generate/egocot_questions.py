@@ -15,6 +15,7 @@ from itertools import chain, combinations, pairwise, permutations, product
 import msgspec
 
 from barista_bench.core.example import content_seed
+from barista_bench.generate import egocot_further as further
 from barista_bench.generate.candidates import Choice, QuestionCandidate
 from barista_bench.generate.descriptions import TOUCHES, is_told_apart, named
 from barista_bench.generate.egocot_moments import Moment, ShownScene, sentence, touch_text
@@ -146,14 +147,14 @@ def _alternatives(view: ShownScene, thing: NamedObject, frame: int) -> Iterator[
 def _state_choice(view: ShownScene, side: Side, frame: int, current: ValueSpan, value: str, touches: bool) -> Choice:
     touch = (Touches if touches else AwayFrom)(side, current.thing.id, frame)
     hand_text = f"and the {side} hand is {'' if touches else 'not '}touching it"
-    text = f"The {current.thing.name} is {view.words.state(value)}, {hand_text}."
+    text = f"The {current.thing.name} is {view.words.state(value, current.thing)}, {hand_text}."
     return Choice(text, AllOf((HasValue(current.thing.id, current.type, value, frame), touch)))
 
 
 def when_it_changed(view: ShownScene) -> Iterator[QuestionCandidate]:
     """SR: until when an object was in its former state."""
     for before, after in view.scene.changes:
-        first, last = view.words.state(before.value), view.words.state(after.value)
+        first, last = (view.words.state(span.value, span.thing) for span in (before, after))
         for row, number in view.intervals(after.start):
             # No moment is named, so a description must fit at all of them.
             is_clear = view.scene.is_unique(before.thing, row[number])
@@ -184,6 +185,7 @@ def quarter_choice(thing: NamedObject, frame: int, quarter: tuple[Down, Across])
 
 def order_of_contacts(view: ShownScene) -> Iterator[QuestionCandidate]:
     """HOTR: the order of the hands' first contacts with three objects."""
+    asked_pairs: set[frozenset[str]] = set()
     for uses in combinations(view.first_uses, 3):
         frames = [view.first_uses[use] for use in uses]
         things = [
@@ -205,7 +207,12 @@ def order_of_contacts(view: ShownScene) -> Iterator[QuestionCandidate]:
         unique = tuple(
             Unique(thing.id, (frame,), thing.description) for thing, frame in zip(things, frames, strict=True)
         )
-        yield msgspec.structs.replace(candidate, given=unique, objects=ids, event=" ".join(sorted(ids)))
+        # The order of two objects, or of what they are parts of, is one fact.
+        wholes = [min((thing_id, *view.scene.owners.get(thing_id, ()))) for thing_id in ids]
+        pairs = {frozenset(pair) for pair in combinations(wholes, 2)}
+        if not pairs & asked_pairs and all(row.truth(view.scene) for row in (right.statement, *unique)):
+            asked_pairs |= pairs
+            yield msgspec.structs.replace(candidate, given=unique, objects=ids, event=" ".join(sorted(ids)))
 
 
 def _order_choice(until: int, things: Sequence[NamedObject]) -> Choice:
@@ -232,7 +239,7 @@ def next_state(view: ShownScene) -> Iterator[QuestionCandidate]:
             changed = named(view.scene, after.thing, (frame, moments[1]), {"action"})
             right, *choices = (
                 Choice(
-                    f"The {called.get(span.thing, changed.name)} is {view.words.state(span.value)}.",
+                    f"The {called.get(span.thing, changed.name)} is {view.words.state(span.value, span.thing)}.",
                     NextState(span.thing.id, span.type, span.value, frame, moments[1]),
                 )
                 for span in (after, *(span for span in distinct_values if span.thing in things))
@@ -278,6 +285,8 @@ def cause_of_change(view: ShownScene) -> Iterator[QuestionCandidate]:
         (action.name, before, after)
         for before, after in view.scene.changes
         for action in causes_of(view.scene, after.start, view.words.causes.get(after.value, ()))
+        # "Closes the knob" does not make the wand closed.
+        if after.value != action.verb or view.scene.domain.same_noun(action.noun, after.thing.noun)
     ]
     for name, before, after in outcomes:
         moments = view.moments_around(after.start)
@@ -299,7 +308,7 @@ def cause_of_change(view: ShownScene) -> Iterator[QuestionCandidate]:
 def _cause_choice(view: ShownScene, start: int, end: int, name: str, before: ValueSpan, after: ValueSpan) -> Choice:
     verbs = view.words.causes.get(after.value, ())
     values = before.type, before.value, after.value
-    first, last = view.words.state(before.value), view.words.state(after.value)
+    first, last = (view.words.state(span.value, span.thing) for span in (before, after))
     # Otherwise "to open" and "is open" would be the same claim twice.
     is_named = view.scene.domain.same_noun(noun_of(name), after.thing.noun)
     is_implied = is_named and any(word.startswith(verb_of(name)) for word in last.split())
@@ -376,18 +385,18 @@ def tracked_object(view: ShownScene) -> Iterator[QuestionCandidate]:
                     yield view.candidate(*arguments, given=given, is_named=False, event=event)
 
 
-QUESTIONS: Mapping[str, Callable[[ShownScene], Iterator[QuestionCandidate]]] = {
-    "AOG": active_object,
-    "HOA": hand_of_object,
-    "MSP": state_in_use,
-    "SR": when_it_changed,
-    "LVR": place_before,
-    "HOTR": order_of_contacts,
-    "NSA": next_state,
-    "NAA": next_action,
-    "LCOI": cause_of_change,
-    "PR": progress,
-    "HGC": hands_over_time,
-    "GOT": tracked_object,
+QUESTIONS: Mapping[str, Sequence[Callable[[ShownScene], Iterator[QuestionCandidate]]]] = {
+    "AOG": (active_object, further.colour_in_hand),
+    "HOA": (hand_of_object, further.hands_on_object),
+    "MSP": (state_in_use,),
+    "SR": (when_it_changed, further.state_before),
+    "LVR": (place_before,),
+    "HOTR": (order_of_contacts,),
+    "NSA": (next_state,),
+    "NAA": (next_action,),
+    "LCOI": (cause_of_change,),
+    "PR": (progress, further.moment_of_step),
+    "HGC": (hands_over_time, further.moment_of_touch),
+    "GOT": (tracked_object, further.state_of_tracked_object),
 }
 """The questions of each subtask."""

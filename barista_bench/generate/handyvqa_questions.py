@@ -29,6 +29,7 @@ from barista_bench.generate.handyvqa_statements import (
     clip_halfway,
     recorded_sequence,
 )
+from barista_bench.generate.nearby import place_words
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import SIDES, HandUse, NamedObject, PlaceSpan, overlapping
 from barista_bench.generate.statements import Does, Seen, Statement
@@ -53,7 +54,7 @@ class HandyvqaWords(DomainRecord, frozen=True):
         grip: the contact of an object held in a hand.
         where: spatial predicates that express the place of the first of two objects.
         state: attribute type that questions are about.
-        states: value to its words after "first", if the value itself does not fit there.
+        states: value, or category and value, to its words after "first", if the value itself does not fit there.
     """
 
     doing: dict[str, str]
@@ -296,7 +297,8 @@ class Questions:
                 yield msgspec.structs.replace(candidate, event=f"{thing.id} {sequence} {changes}")
 
     def _sequence_choice(self, thing: NamedObject, values: tuple[str, ...], clip: ClipWindow) -> Choice:
-        words = [self.words.states.get(value, value) for value in values]
+        category = thing.category.lower()
+        words = [self.words.states.get(f"{category} {value}", self.words.states.get(value, value)) for value in values]
         steps = [f"{word} again" if word in words[:at] else word for at, word in enumerate(words)]
         text = f"{words[0].capitalize()} throughout." if len(words) == 1 else f"First {', then '.join(steps)}."
         return Choice(text, StateSequence(thing.id, self.words.state, values, clip.start, clip.stop, clip.shown))
@@ -315,7 +317,7 @@ class Questions:
                 named_places = [(predicate, other, self.names.name(other, clip, barred)) for predicate, other in places]
                 choices = [
                     Choice(
-                        f"{scene.domain.places[predicate].words.capitalize()} the {name}.",
+                        f"{place_words(scene, predicate, other).capitalize()} the {name}.",
                         Placed(thing.id, predicate, other, frame),
                     )
                     for predicate, other, name in named_places
@@ -352,14 +354,21 @@ class Questions:
         """Return (predicate, id of the other object) of all places of an object in the video.
 
         Then follow the places of an object of its category, then of objects that its name could also mean (sugar for
-        milk). Places relative to a part of the object are left out.
+        milk). Places relative to a part of the object, and under something in a hand, are left out.
         """
-        spans = [span for span in self.scene.places if span.predicate in self.words.where]
+        spans = [
+            span for span in self.scene.places if span.predicate in self.words.where and not self._is_pressed(span)
+        ]
         alike = [span for span in spans if span.thing.category == thing.category]
         others = [span for span in spans if self.scene.domain.same_noun(span.thing.category, thing.category)]
         ordered = [*(span for span in spans if span.thing.id == thing.id), *alike, *others]
         pairs = dict.fromkeys((span.predicate, span.other.id) for span in ordered)
         return [pair for pair in pairs if pair[1] != thing.id and not self.scene.is_part_of_other(thing.id, pair[1])]
+
+    def _is_pressed(self, span: PlaceSpan) -> bool:
+        """Whether a hand is on what an object is under: nobody says that the portafilter is under the tamper."""
+        is_used = any(use.thing == span.other for use in overlapping(self.scene.uses, span.start, span.end))
+        return is_used and bool(self.scene.domain.places[span.predicate].enclosed)
 
     # Shared parts
 

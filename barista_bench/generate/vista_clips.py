@@ -13,7 +13,7 @@ from itertools import chain, islice, pairwise, product, zip_longest
 from typing import NamedTuple, TypeAlias
 
 from barista_bench.generate.candidates import Choice, QuestionCandidate
-from barista_bench.generate.nearby import moments_of
+from barista_bench.generate.nearby import moments_of, place_words
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import NamedObject, noun_of, verb_of
 from barista_bench.generate.statements import Changes, Located, Seen, Statement
@@ -277,7 +277,7 @@ def _place_candidates(scene: Scene, clip: ActionClip, words: VistaWords) -> Iter
         predicates = [name for name in places if not places[name].is_part and places[name].inverse != words.contents]
         sayings: list[Saying] = [
             (
-                {"thing": kind, "where": places[predicate].words, "other": kinds[other]},
+                {"thing": kind, "where": place_words(scene, predicate, other), "other": kinds[other]},
                 Located(span.thing.id, predicate, other, last),
             )
             for predicate, other in ((span.predicate, span.other.id), *product(predicates, other_ids))

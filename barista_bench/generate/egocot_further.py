@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import product, zip_longest
 
 from barista_bench.core.example import content_seed
-from barista_bench.generate.candidates import Choice, QuestionCandidate
+from barista_bench.generate.candidates import FACTS, Choice, QuestionCandidate
 from barista_bench.generate.descriptions import TOUCHES, named
 from barista_bench.generate.egocot_moments import DISTRACTORS, ShownScene, sentence
 from barista_bench.generate.egocot_statements import AwayFrom, InStep
@@ -45,8 +45,15 @@ def hands_on_object(view: ShownScene) -> Iterator[QuestionCandidate]:
         choices = [_hands_choice(thing, frame, *touching) for touching in product((True, False), repeat=2)]
         right = next((choice for choice in choices if choice.statement.truth(view.scene)), choices[0])
         arguments = "HOA hands", {"time": view.time(frame), "thing": thing.name}, right, choices, [frame], [thing]
-        event, second = f"{right.text} {thing.id}", frame / view.scene.fps
-        yield view.candidate(*arguments, answer=right.text, event=event, second=second)
+        touching = (
+            right.text
+            if right.text == NEITHER
+            else FACTS.join(
+                f"{side} {thing.id}" for side in SIDES if side in right.text or right.text == HANDS[True, True]
+            )
+        )
+        second = frame / view.scene.fps
+        yield view.candidate(*arguments, answer=right.text, event=touching, second=second)
 
 
 def _hands_choice(thing: NamedObject, frame: int, *touching: bool) -> Choice:
@@ -59,7 +66,8 @@ def _hands_choice(thing: NamedObject, frame: int, *touching: bool) -> Choice:
 def state_before(view: ShownScene) -> Iterator[QuestionCandidate]:
     """SR: the state of an object at a moment, and the moment at which it was in a state."""
     for current in view.scene.values:
-        if values := _states_to_choose_from(view, current):
+        values = _states_to_choose_from(view, current)
+        if len(values) > DISTRACTORS:
             for frame in _frames_of(view, current):
                 thing = named(view.scene, current.thing, [frame])
                 right, *choices = (_state_choice(view, current, value, frame) for value in values)
@@ -104,13 +112,22 @@ def _frames_of(view: ShownScene, current: ValueSpan) -> list[int]:
 
 
 def _states_to_choose_from(view: ShownScene, current: ValueSpan) -> list[str]:
-    """Return a value and the others of its dimension, if the object has two of them in the video."""
-    groups = next(
-        (g for g in view.scene.domain.attributes[current.type].groups if any(current.value in v for v in g)), ()
-    )
-    own = {span.value for span in view.scene.values_of(current.thing.id, current.type)}
-    is_changing = sum(bool(own & {*group}) for group in groups) > 1 and current.type != COLOUR
-    return [current.value, *(group[0] for group in groups if current.value not in group)] if is_changing else []
+    """Return a value and others of its dimension that the object can have; none if it never changes.
+
+    It can have the values that it has in the video, and all that the domain lists for a category with two of these.
+    """
+    domain = view.scene.domain
+    dimensions = domain.attributes[current.type].groups if current.type != COLOUR else ()
+    groups = next((groups for groups in dimensions if any(current.value in group for group in groups)), ())
+    values = {span.value for span in view.scene.values_of(current.thing.id, current.type)}
+    possible = {group for group in groups if values & {*group}}
+    if len(possible) < 2:
+        return []
+    for _ in groups:  # a cup can have a bowl's values, and so a tray's
+        for listed in domain.families.get("vista", {}).get("states", {}).values():
+            of_category = {group for group in groups if {*group} & {*listed}}
+            possible |= of_category if len(of_category & possible) > 1 else set()
+    return [current.value, *(group[0] for group in groups if group in possible and current.value not in group)]
 
 
 def _state_choice(view: ShownScene, current: ValueSpan, value: str, frame: int) -> Choice:

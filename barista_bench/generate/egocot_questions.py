@@ -16,7 +16,7 @@ import msgspec
 
 from barista_bench.core.example import content_seed
 from barista_bench.generate import egocot_further as further
-from barista_bench.generate.candidates import Choice, QuestionCandidate
+from barista_bench.generate.candidates import FACTS, Choice, QuestionCandidate
 from barista_bench.generate.descriptions import TOUCHES, is_told_apart, named
 from barista_bench.generate.egocot_moments import Moment, ShownScene, sentence, touch_text
 from barista_bench.generate.egocot_statements import (
@@ -107,7 +107,7 @@ def _hands_of_objects(view: ShownScene, frame: int) -> Iterator[QuestionCandidat
             choices = [_both_hands_choice(frame, *pair) for pair in product(things, repeat=2)]
             right_choice = choices[0] if left == right else choices[1]
             arguments = "HOA", {"time": view.time(frame)}, right_choice, choices, [frame], things
-            event = f"left {left.id} right {right.id}"
+            event = f"left {left.id}{FACTS}right {right.id}"
             yield view.candidate(*arguments, event=event, second=frame / view.scene.fps)
 
 
@@ -185,7 +185,7 @@ def quarter_choice(thing: NamedObject, frame: int, quarter: tuple[Down, Across])
 
 def order_of_contacts(view: ShownScene) -> Iterator[QuestionCandidate]:
     """HOTR: the order of the hands' first contacts with three objects."""
-    asked_pairs: set[frozenset[str]] = set()
+    asked_pairs: list[tuple[str, ...]] = []
     for uses in combinations(view.first_uses, 3):
         frames = [view.first_uses[use] for use in uses]
         things = [
@@ -207,12 +207,16 @@ def order_of_contacts(view: ShownScene) -> Iterator[QuestionCandidate]:
         unique = tuple(
             Unique(thing.id, (frame,), thing.description) for thing, frame in zip(things, frames, strict=True)
         )
-        # The order of two objects, or of what they are parts of, is one fact.
-        wholes = [min((thing_id, *view.scene.owners.get(thing_id, ()))) for thing_id in ids]
-        pairs = {frozenset(pair) for pair in combinations(wholes, 2)}
-        if not pairs & asked_pairs and all(row.truth(view.scene) for row in (right.statement, *unique)):
-            asked_pairs |= pairs
+        pairs = list(combinations(ids, 2))
+        is_asked = any(_is_same_order(view, pair, other) for pair, other in product(pairs, asked_pairs))
+        if not is_asked and all(row.truth(view.scene) for row in (right.statement, *unique)):
+            asked_pairs += pairs
             yield msgspec.structs.replace(candidate, given=unique, objects=ids, event=" ".join(sorted(ids)))
+
+
+def _is_same_order(view: ShownScene, pair: Sequence[str], other: Sequence[str]) -> bool:
+    """Whether two pairs of objects, by time, are the same, or parts and wholes of the same."""
+    return all(a == b or view.scene.is_part_of_other(a, b) for a, b in zip(pair, other, strict=True))
 
 
 def _order_choice(until: int, things: Sequence[NamedObject]) -> Choice:

@@ -51,7 +51,7 @@ from barista_bench.annotate.records import (
     TrackedMask,
     TrackLine,
 )
-from barista_bench.annotate.review import doubtful_frames
+from barista_bench.annotate.review import doubtful_frames, with_agreement
 from barista_bench.annotate.sam_propagation import SamPropagator
 from barista_bench.annotate.segments import choose_keyframes, interaction_segments
 from barista_bench.core.plugins import load_plugin
@@ -136,6 +136,11 @@ def _refuse_rest(name: str, rest: str, *choices: str) -> None:
 
 def _propagator(video: VideoFiles) -> Propagator:
     return propagator_of(video.project.settings.propagator)
+
+
+def _second_propagator(video: VideoFiles) -> Propagator | None:
+    name = video.project.settings.second_opinion
+    return propagator_of(name) if name else None
 
 
 def _detector(video: VideoFiles) -> Detector | None:
@@ -251,7 +256,7 @@ def _link(video: VideoFiles, provenance: Provenance) -> None:
 def _track(video: VideoFiles, provenance: Provenance) -> None:
     """Propagate each segment over all frames up to the first keyframe of the next one, which is also a condition."""
     segments, identities = segments_of(video.accepted(), video.asked_segments()), video.identities()
-    propagator = _propagator(video)
+    propagator, second = _propagator(video), _second_propagator(video)
     folder = video.folder / _SEGMENT_FOLDER
     folder.mkdir(exist_ok=True)
     parts: list[tuple[Path, range]] = []
@@ -263,10 +268,12 @@ def _track(video: VideoFiles, provenance: Provenance) -> None:
             keyframes = [*segment.keyframes, *(following.keyframes[:1] if following else [])]
             inputs = propagator_input(keyframes, identities, video.source.height, video.source.width)
             span = range(start, min(end + 1, len(frames)))
-            key = Provenance.of("segment", propagator.identity, video.source, sorted(inputs.items()), span.stop)
+            key = Provenance.of("segment", _tracks_identity(video), video.source, sorted(inputs.items()), span.stop)
             path = folder / f"{segment.number:04d}.jsonl"
             if _inputs_of(path) != key.inputs:
-                _write_tracks(path, key, _track_lines(propagator, frames, inputs, span))
+                lines = _track_lines(propagator, frames, inputs, span)
+                second_lines = _track_lines(second, frames, inputs, span) if second else None
+                _write_tracks(path, key, with_agreement(lines, second_lines, frames.size) if second_lines else lines)
             parts.append((path, range(start, end)))
     lines = (line for path, span in parts for line in read_tracks(path, video.source) if line.frame in span)
     _write_tracks(video.file(TrackLine), provenance, lines)
@@ -332,7 +339,11 @@ def _links_identity(video: VideoFiles) -> ModelIdentity:
 
 
 def _tracks_identity(video: VideoFiles) -> ModelIdentity:
-    return _propagator(video).identity
+    identity, second = _propagator(video).identity, _second_propagator(video)
+    if second is None:
+        return identity
+    opinion = {"second_opinion": second.identity.name, "second_opinion_revision": second.identity.revision}
+    return ModelIdentity(identity.name, identity.revision, {**identity.settings, **opinion})
 
 
 BEFORE_MASKS = (

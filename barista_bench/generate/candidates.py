@@ -32,7 +32,7 @@ TOO_FEW = "too few answers that the graph excludes"
 REPEATED = "asks about what another question asks about"
 """Reasons for not asking decided candidates."""
 FACTS = " & "
-"""Joins the facts of a candidate's `event`; the candidate is asked if one of them is new."""
+"""Joins the facts of a candidate's `event`; the candidate is asked if all of them are new."""
 AGAIN = 3.0
 """Minimum seconds between two moments with the same question of a subtask."""
 NEAR_FRACTION = 3
@@ -226,7 +226,7 @@ def one_per_event(candidates: Iterable[QuestionCandidate], seed: int, tally: Tal
         candidate = seeded[number][1]
         first, *names = candidate.event_key
         events = [seconds[first, *rest] for rest in _single_facts(names)]
-        is_new = any(_is_apart(candidate.second, others) for others in events)
+        is_new = all(_is_apart(candidate.second, others) for others in events)
         if is_new and candidate.fact_key not in facts:
             kept[number] = candidate
             facts.add(candidate.fact_key)

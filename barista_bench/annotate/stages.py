@@ -28,7 +28,6 @@ from barista_bench.annotate.propagation import CopyNearest, FrameMasks, Propagat
 from barista_bench.annotate.proposals import (
     Detector,
     ObjectDetector,
-    PhraseDetector,
     PromptedSegmenter,
     Proposer,
     Segmenter,
@@ -54,7 +53,7 @@ from barista_bench.annotate.records import (
 from barista_bench.annotate.review import doubtful_frames, with_agreement
 from barista_bench.annotate.sam_propagation import SamPropagator
 from barista_bench.annotate.segments import choose_keyframes, interaction_segments
-from barista_bench.core.plugins import load_plugin
+from barista_bench.core.plugins import load_plugin, plugin_entries
 from barista_bench.errors import ConfigError
 from barista_bench.files.hashes import file_sha256
 from barista_bench.files.reading import bounded_lines
@@ -119,12 +118,14 @@ def sam_segmenter(rest: str) -> Segmenter:
 
 @functools.cache
 def detector_of(name: str) -> Detector:
-    """Return the detector of project.json: `sam3:CHECKPOINT`, or a checkpoint of another detector.
+    """Return the detector of project.json: `sam3:CHECKPOINT`, another one that is registered, or a checkpoint.
 
     Raises ModelError.
     """
-    kind, _, checkpoint = name.partition(":")
-    return PhraseDetector.load(checkpoint) if kind == "sam3" else ObjectDetector.load(name)
+    kind, _, rest = name.partition(":")
+    if kind in plugin_entries("detectors"):
+        return cast("Callable[[str], Detector]", load_plugin("detectors", kind))(rest)
+    return ObjectDetector.load(name)
 
 
 def _refuse_rest(name: str, rest: str, *choices: str) -> None:
@@ -201,7 +202,7 @@ def _detect(video: VideoFiles, provenance: Provenance) -> None:
 def _signal_identity(video: VideoFiles) -> ModelIdentity | None:
     by_person = video.has(SignalFile) and video.read(SignalFile).verified
     detector = None if by_person else _detector(video)
-    return None if detector is None else detector.identity
+    return detector.identity if detector and detector.finds_objects else None
 
 
 def _segment(video: VideoFiles, provenance: Provenance) -> None:

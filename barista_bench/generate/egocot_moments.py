@@ -25,6 +25,7 @@ from barista_bench.generate.statements import AllOf, AnyOf, OnlyDuring, Seen, St
 from barista_bench.generate.wordings import Slots, plain_text
 from barista_bench.media.frame_choice import evenly_spaced
 from barista_bench.scene_graph.domain import DomainRecord, Side
+from barista_bench.scene_graph.graph_words import PARTICLES
 
 DISTRACTORS = 3
 """Distractors of a question."""
@@ -57,8 +58,8 @@ class EgocotWords(DomainRecord, frozen=True):
         phrase = self.verbs.get(verb, verb)
         text = [verb if words_after and phrase == f"{verb} {words_after[0]}" else phrase]
         for before, word in pairwise([verb, *words_after]):
-            begins_name = len(text) == 1 or before in (*_PREPOSITIONS, *_PARTICLES)
-            text += ["the", word] if begins_name and word not in (*_PREPOSITIONS, *_PARTICLES, *_ARTICLES) else [word]
+            begins_name = len(text) == 1 or before in (*_PREPOSITIONS, *PARTICLES)
+            text += ["the", word] if begins_name and word not in (*_PREPOSITIONS, *PARTICLES, *_ARTICLES) else [word]
         return " ".join(text)
 
 
@@ -87,7 +88,6 @@ class Moment(NamedTuple):
 
 
 _PREPOSITIONS = ("to", "into", "in", "on", "onto", "from", "with", "of")
-_PARTICLES = ("up", "down", "off", "out", "away")
 _ARTICLES = ("the", "a", "an")
 
 

@@ -36,6 +36,7 @@ from barista_bench.generate.statements import Does, Seen, Statement
 from barista_bench.generate.wordings import plain_text
 from barista_bench.media.frame_choice import evenly_spaced
 from barista_bench.scene_graph.domain import AttributeWords, DomainRecord, Side
+from barista_bench.scene_graph.graph_words import verb_and_noun
 
 Candidates = Iterator[QuestionCandidate]
 OTHER_ACTIONS = 8
@@ -79,10 +80,8 @@ class Questions:
         scene = self.scene
         texts: dict[str, str] = {}
         for action in scene.actions:
-            verb, _, noun = scene.action_in_words(action.name).lower().partition(" ")
+            verb, noun = verb_and_noun(scene.action_in_words(action.name))
             doing = self.words.doing.get(verb, "")
-            first, _, rest = noun.partition(" ")
-            noun = rest if doing.endswith(f" {first}") else noun  # "Pick up cup"
             texts[action.name] = f"The person is {doing} the {noun}." if doing else ""
         for action in scene.actions:
             if halfway := clip_halfway(scene, (action.start + action.end) // 2):

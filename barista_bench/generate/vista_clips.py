@@ -246,10 +246,10 @@ def foundation_candidates(scene: Scene, clips: Sequence[ActionClip], words: Vist
 
 def _action_candidates(scene: Scene, clip: ActionClip, words: VistaWords) -> Iterator[QuestionCandidate]:
     """Return candidates about the object of an action, and about which of two opposite actions it is (open, close)."""
-    verb, _, noun = clip.name.partition(" ")
-    sets = [("objects", verb, [f"{verb} {other}" for other in words.objects if other != noun.lower()])]
+    verb, noun = verb_of(clip.name), noun_of(clip.name)
+    sets = [("objects", verb, [f"{verb} {other}" for other in words.objects if other != noun])]
     for subtask, pairs in words.opposites.items():
-        opposites = [pair[1 - pair.index(verb.lower())].capitalize() for pair in pairs if verb.lower() in pair]
+        opposites = [pair[1 - pair.index(verb.lower())].capitalize() for pair in pairs if verb in pair]
         if opposites:
             sets.append((subtask, noun, [f"{opposite} {noun}" for opposite in opposites]))
     span = clip.start, clip.end

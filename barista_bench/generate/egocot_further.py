@@ -11,7 +11,7 @@ from itertools import product, zip_longest
 
 from barista_bench.core.example import content_seed
 from barista_bench.generate.candidates import FACTS, Choice, QuestionCandidate
-from barista_bench.generate.descriptions import TOUCHES, named
+from barista_bench.generate.descriptions import TOUCHES, name_object
 from barista_bench.generate.egocot_moments import DISTRACTORS, ShownScene, sentence
 from barista_bench.generate.egocot_statements import AwayFrom, InStep
 from barista_bench.generate.spans import COLOUR, SIDES, NamedObject, ValueSpan
@@ -41,7 +41,7 @@ def colour_in_hand(view: ShownScene) -> Iterator[QuestionCandidate]:
 def hands_on_object(view: ShownScene) -> Iterator[QuestionCandidate]:
     """HOA: which of the hands are on one object."""
     for frame, used_thing in product(view.frames, view.used_things):
-        thing = named(view.scene, used_thing, [frame], TOUCHES)
+        thing = name_object(view.scene, used_thing, [frame], TOUCHES)
         choices = [_hands_choice(thing, frame, *touching) for touching in product((True, False), repeat=2)]
         right = next((choice for choice in choices if choice.statement.truth(view.scene)), choices[0])
         arguments = "HOA hands", {"time": view.time(frame), "thing": thing.name}, right, choices, [frame], [thing]
@@ -69,7 +69,7 @@ def state_before(view: ShownScene) -> Iterator[QuestionCandidate]:
         values = _states_to_choose_from(view, current)
         if len(values) > DISTRACTORS:
             for frame in _frames_of(view, current):
-                thing = named(view.scene, current.thing, [frame])
+                thing = name_object(view.scene, current.thing, [frame])
                 right, *choices = (_state_choice(view, current, value, frame) for value in values)
                 arguments = (
                     "SR state",
@@ -176,8 +176,8 @@ def _which_moment(
     wrong = [frame for pair in zip_longest(*by_kind) for frame in pair if frame is not None][:DISTRACTORS]
     for frame in (frame for frame, truth in truths.items() if truth and view.frames.index(frame) % 2 == 0):
         shown: Sequence[int] = (frame, *wrong)
-        things = [named(view.scene, thing, shown, TOUCHES)] if thing else []
-        right, *choices = (Choice(f"At {view.time(at)}.", claim(at)) for at in shown)
+        things = [name_object(view.scene, thing, shown, TOUCHES)] if thing else []
+        right, *choices = (Choice(f"At {view.time(index)}.", claim(index)) for index in shown)
         named_slots = slots | ({"thing": things[0].name} if things else {})
         arguments = wording, named_slots, right, choices, shown, things
         answer, event_key = f"moment {view.frames.index(frame)}", f"{event} {thing.id if thing else ''}"

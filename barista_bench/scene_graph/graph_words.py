@@ -52,7 +52,7 @@ class GraphWords:
         for word, count in other.counts.items():
             self.add(word, *other.places[word], count=count)
 
-    def ranked(self, *kind: str) -> list[Word]:
+    def rank_words(self, *kind: str) -> list[Word]:
         """Return the words of a kind, without the kind, most frequent first."""
         rows = [(word, count) for word, count in self.counts.items() if word[: len(kind)] == kind]
         return [word[len(kind) :] for word, _ in sorted(rows, key=lambda row: (-row[1], row[0]))]
@@ -121,7 +121,7 @@ def verb_and_noun(name: str) -> tuple[str, str]:
     if particle not in PARTICLES or not rest:
         return verb, noun
     phrase = f"{verb} {particle}"
-    return verb if spoken(verb) == phrase else phrase, rest
+    return verb if speak(verb) == phrase else phrase, rest
 
 
 def _verb_noun(row: Segment) -> tuple[str, str]:
@@ -227,7 +227,7 @@ SPOKEN = {
 """Verbs that need another word before the noun: people do not "pick the lemon"."""
 
 
-def spoken(verb: str) -> str:
+def speak(verb: str) -> str:
     """Return a verb as it is written before a noun.
 
     >>> spoken("reach"), participle(spoken("pick")), spoken("pour")

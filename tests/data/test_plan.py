@@ -166,21 +166,9 @@ def test_a_task_without_examples_is_named_and_costs_no_other(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("name", "layer", "message"),
     [
-        (
-            "grounding",
-            "activities",
-            "no activities. Fix: give --sampling grounding.in_activities=false",
-        ),
-        (
-            "grounding",
-            "relations",
-            "no relations. Fix: give --sampling grounding.with_relations=false",
-        ),
-        (
-            "referring",
-            "activities",
-            "no activities. Fix: give --sampling referring.in_activities=false",
-        ),
+        ("grounding", "activities", "no activities. Fix: give --sampling grounding.in_activities=false"),
+        ("grounding", "relations", "no relations. Fix: give --sampling grounding.with_relations=false"),
+        ("referring", "activities", "no activities. Fix: give --sampling referring.in_activities=false"),
         ("activity", "activities", "no activities. Fix: annotate them"),
         ("relations", "relations", "no relations. Fix: annotate them"),
         ("hand_object", "relations", "no relations. Fix: annotate them"),

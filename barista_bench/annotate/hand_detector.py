@@ -33,7 +33,9 @@ class HandDetector:
 
     def __init__(self, find_hands: FindHands, revision: str, others: Detector | None = None) -> None:
         self._find_hands, self._others = find_hands, others
-        settings = {"others": others.identity.name, "others_revision": others.identity.revision} if others else {}
+        settings: dict[str, str | int | float | bool | None] = {}
+        if others:
+            settings = {"others": others.identity.name, "others_revision": others.identity.revision}
         self.identity = ModelIdentity("mediapipe", revision, settings)
         self.finds_objects = others is not None
 

@@ -16,6 +16,7 @@ from barista_bench.generate.egocot_moments import DISTRACTORS, ShownScene, sente
 from barista_bench.generate.egocot_statements import AwayFrom, InStep
 from barista_bench.generate.spans import COLOUR, SIDES, NamedObject, ValueSpan
 from barista_bench.generate.statements import AllOf, HasValue, Statement, Touches
+from barista_bench.scene_graph.domain import Side
 
 HANDS = {(True, True): "Both hands.", (True, False): "Only the left hand.", (False, True): "Only the right hand."}
 NEITHER = "Neither hand."
@@ -142,7 +143,7 @@ def moment_of_touch(view: ShownScene) -> Iterator[QuestionCandidate]:
         yield from _which_moment(view, "HGC moment", {"side": side}, claim, f"when {side}", thing)
 
 
-def _claim_of_touch(side: str, thing: NamedObject) -> Callable[[int], Statement]:
+def _claim_of_touch(side: Side, thing: NamedObject) -> Callable[[int], Statement]:
     return lambda frame: Touches(side, thing.id, frame)
 
 

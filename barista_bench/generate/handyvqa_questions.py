@@ -365,7 +365,7 @@ class Questions:
         return [pair for pair in pairs if pair[1] != thing.id and not self.scene.is_part_of_other(thing.id, pair[1])]
 
     def _is_pressed(self, span: PlaceSpan) -> bool:
-        """Whether a hand is on what an object is under: nobody says that the portafilter is under the tamper."""
+        """Whether a hand is on what an object is under: the portafilter is not said to be under the tamper."""
         is_used = any(use.thing == span.other for use in find_overlapping(self.scene.uses, span.start, span.end))
         return is_used and bool(self.scene.domain.places[span.predicate].enclosed)
 

@@ -27,7 +27,7 @@ class AnyTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         list: key of the list of records, in a JSON file that is not a list.
         video: the video's name, its file, or its folder of pictures.
         frames: format of moments: frame numbers from 0 or 1, seconds, or names of pictures. Required in a table with
-            moments, since nobody can tell whole seconds from frame numbers.
+            moments, since whole seconds look like frame numbers.
     """
 
     file: str

@@ -68,7 +68,7 @@ class TellingPrompt(Activity):
 
 
 class LostColumn(Activity):
-    def stamped(self, example: Example) -> Example:
+    def stamp(self, example: Example) -> Example:
         return replace(example, inputs={**example.inputs, "unnamed": 1})
 
 

@@ -24,7 +24,7 @@ NEITHER = "Neither hand."
 
 def colour_in_hand(view: ShownScene) -> Iterator[QuestionCandidate]:
     """AOG: the colour of the only object that a hand is on."""
-    colours = [group[0] for groups in view.scene.domain.attributes[COLOUR].groups for group in groups]
+    colours = [group[0] for groups in _dimensions(view, COLOUR) for group in groups]
     seen_colours = [span.value for span in view.scene.values if span.type == COLOUR]
     for frame, side in product(view.frames, SIDES):
         things = {use.thing for use in view.uses_at(frame) if use.side == side}
@@ -112,13 +112,19 @@ def _frames_of(view: ShownScene, current: ValueSpan) -> list[int]:
     return [frame for frame in view.frames if current.start <= frame < current.end]
 
 
+def _dimensions(view: ShownScene, attribute_type: str) -> Sequence[tuple[tuple[str, ...], ...]]:
+    """Return the dimensions of an attribute type; none if the domain lacks the type."""
+    words = view.scene.domain.attributes.get(attribute_type)
+    return words.groups if words else ()
+
+
 def _states_to_choose_from(view: ShownScene, current: ValueSpan) -> list[str]:
     """Return a value and others of its dimension that the object can have; none if it never changes.
 
     It can have the values that it has in the video, and all that the domain lists for a category with two of these.
     """
     domain = view.scene.domain
-    dimensions = domain.attributes[current.type].groups if current.type != COLOUR else ()
+    dimensions = _dimensions(view, current.type) if current.type != COLOUR else ()
     groups = next((groups for groups in dimensions if any(current.value in group for group in groups)), ())
     values = {span.value for span in view.scene.values_of(current.thing.id, current.type)}
     possible = {group for group in groups if values & {*group}}

@@ -118,7 +118,7 @@ class EvidenceMaker:
     def _state_fact(self, object_id: str, kind: str, value: str, frame: int) -> StatedFact:
         spans = [span for span in self.scene.values_of(object_id, kind) if span.value == value]
         start, end = _extent(spans, frame)
-        name, state = self._name(object_id), self.view.words.state(value, self.scene.things[object_id])
+        name, state = self._name(object_id), self.view.words.state(value, self.scene.things[object_id].category)
         atom = HasValue(object_id, kind, value, frame)
         return StatedFact(name, "is", state, frame, start, end, f"the {name} is {state}", atom)
 

@@ -83,7 +83,7 @@ def state_before(view: ShownScene) -> Iterator[QuestionCandidate]:
                 event = f"{thing.id} {current.value}"
                 yield view.candidate(*arguments, event=event, second=frame / view.scene.fps)
         if any(current in change for change in view.scene.changes):
-            state = view.words.state(current.value, current.thing)
+            state = view.words.state(current.value, current.thing.category)
             claim = _claim_of_state(current)
             yield from _which_moment(view, "SR moment", {"state": state}, claim, f"when {current.value}", current.thing)
 
@@ -138,7 +138,7 @@ def _states_to_choose_from(view: ShownScene, current: ValueSpan) -> list[str]:
 
 
 def _state_choice(view: ShownScene, current: ValueSpan, value: str, frame: int) -> Choice:
-    text = sentence(view.words.state(value, current.thing))
+    text = sentence(view.words.state(value, current.thing.category))
     return Choice(text, HasValue(current.thing.id, current.type, value, frame))
 
 

@@ -44,8 +44,8 @@ class EgocotWords(DomainRecord, frozen=True):
     causes: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
     verbs: dict[str, str] = msgspec.field(default_factory=dict)
 
-    def state(self, value: str, thing: NamedObject) -> str:
-        return self.states.get(f"{thing.category.lower()} {value}", self.states.get(value, value))
+    def state(self, value: str, category: str) -> str:
+        return self.states.get(f"{category.lower()} {value}", self.states.get(value, value))
 
     def phrase(self, name: str) -> str:
         """Return the name of an action or a step, with articles.

@@ -147,14 +147,14 @@ def _alternatives(view: ShownScene, thing: NamedObject, frame: int) -> Iterator[
 def _state_choice(view: ShownScene, side: Side, frame: int, current: ValueSpan, value: str, touches: bool) -> Choice:
     touch = (Touches if touches else AwayFrom)(side, current.thing.id, frame)
     hand_text = f"and the {side} hand is {'' if touches else 'not '}touching it"
-    text = f"The {current.thing.name} is {view.words.state(value, current.thing)}, {hand_text}."
+    text = f"The {current.thing.name} is {view.words.state(value, current.thing.category)}, {hand_text}."
     return Choice(text, AllOf((HasValue(current.thing.id, current.type, value, frame), touch)))
 
 
 def when_it_changed(view: ShownScene) -> Iterator[QuestionCandidate]:
     """SR: until when an object was in its former state."""
     for before, after in view.scene.changes:
-        first, last = (view.words.state(span.value, span.thing) for span in (before, after))
+        first, last = (view.words.state(span.value, span.thing.category) for span in (before, after))
         for row, number in view.intervals(after.start):
             # No moment is named, so a description must fit at all of them.
             is_clear = view.scene.is_unique(before.thing, row[number])
@@ -245,7 +245,8 @@ def next_state(view: ShownScene) -> Iterator[QuestionCandidate]:
             changed = name_object(view.scene, after.thing, (frame, moments[1]), {"action"})
             right, *choices = (
                 Choice(
-                    f"The {called.get(span.thing, changed.name)} is {view.words.state(span.value, span.thing)}.",
+                    f"The {called.get(span.thing, changed.name)} is "
+                    f"{view.words.state(span.value, span.thing.category)}.",
                     NextState(span.thing.id, span.type, span.value, frame, moments[1]),
                 )
                 for span in (after, *(span for span in distinct_values if span.thing in things))
@@ -314,7 +315,7 @@ def cause_of_change(view: ShownScene) -> Iterator[QuestionCandidate]:
 def _cause_choice(view: ShownScene, start: int, end: int, name: str, before: ValueSpan, after: ValueSpan) -> Choice:
     verbs = view.words.causes.get(after.value, ())
     values = before.type, before.value, after.value
-    first, last = (view.words.state(span.value, span.thing) for span in (before, after))
+    first, last = (view.words.state(span.value, span.thing.category) for span in (before, after))
     # Otherwise "to open" and "is open" would be the same claim twice.
     is_named = view.scene.domain.same_noun(noun_of(name), after.thing.noun)
     is_implied = is_named and any(word.startswith(verb_of(name)) for word in last.split())

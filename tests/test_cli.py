@@ -119,7 +119,7 @@ CALLED: dict[str, tuple[list[Callable], set[str]]] = {
     "studio": ([open_workspace, studio_server, study_server], {"by", "compare", "browser"}),
     "studio invite": ([Study], {"task", "out"}),
     "publish": ([publication, Pusher.publish], {"dry_run", "token_env"}),
-    "publish check": ([write_submission_file], {"repetition"}),
+    "publish check": ([write_submission_file], {"run"}),
     "export lmms-eval-tasks": ([RunConfig], {"config"}),
     "publish submission": (
         [make_submission, SubmissionTarget, Destination],

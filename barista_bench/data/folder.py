@@ -23,7 +23,7 @@ import numpy as np
 import pyarrow.parquet as pq
 from datasets.info import DatasetInfosDict
 
-from barista_bench.benchmarks import get_benchmark, get_task, read_wording, task_class, task_options
+from barista_bench.benchmarks import find_task, get_benchmark, task_class, task_options
 from barista_bench.cluster import RayCluster, cluster_of, forked_workers
 from barista_bench.core.boxes import DEFAULT_BOX_FORMAT
 from barista_bench.data.builder import BenchmarkBuilder
@@ -174,8 +174,8 @@ def _plans(
     """Return the examples of all chosen tasks, and the split."""
     sampled_tasks = []
     for (name, changes), values in zip(overrides.items(), options, strict=True):
-        texts = None if prompts is None else read_wording(origin.benchmark.name, name, prompts)
-        task = get_task(origin.benchmark.name, name, texts, options=values)
+        spec = find_task(origin.benchmark, name)
+        task = spec.kind(None if prompts is None else spec.read_wording(prompts), options=values)
         sampled_tasks.append((task, task.sampling.with_overrides(changes)))
     plans = origin.plans(sampled_tasks, num_proc=num_proc, cluster=cluster, progress=progress)
     for name, reason in plans.empty.items():

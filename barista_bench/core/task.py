@@ -28,7 +28,6 @@ from barista_bench.core.example import (
     Example,
     Fields,
     FrameRef,
-    FrameTimes,
     Inputs,
     Json,
     Metadata,
@@ -41,6 +40,7 @@ from barista_bench.core.example import (
     features_of,
 )
 from barista_bench.core.failures import AnswerFailure
+from barista_bench.core.frame_times import FrameTimes
 from barista_bench.core.options import Option, OptionValue, quote_value
 from barista_bench.core.prompt import Prompt, PromptTexts, packaged_prompts
 from barista_bench.core.statistics import SampleStatistics

@@ -31,7 +31,7 @@ from barista_bench.diagnosis.records import DIAGNOSIS_FILE
 from barista_bench.errors import ConfigError, DataError, TaskError
 from barista_bench.files import text_out
 from barista_bench.runs.ask.config import RunConfig, Shard, check_settings
-from barista_bench.runs.ask.opening import open_tasks
+from barista_bench.runs.ask.opening import open_tasks, with_built_release
 from barista_bench.runs.ask.runner import run_config
 from barista_bench.runs.run_folder import CONFIG_FILE, Place
 from barista_bench.runs.score.samples import TaskOptions
@@ -175,7 +175,8 @@ def evaluate(
     that cannot be scored is listed in `unscored`.
 
     Args:
-        data: folder written by `build`, name in the `datasets` cache, Hub dataset id, or frozen JSONL file.
+        data: folder written by `build`, name in the `datasets` cache, Hub dataset id, or frozen JSONL file; or a
+            release (folder or Hub id), which is built once with the published settings, see `dataset_of`.
         model: a value of `barista-bench run --model`.
         out: folder of the run folders, each named after its task; None for `runs/<model>`.
         settings: fields of `runs.ask.config.RunConfig`, e.g. `task="relations"`, `repetitions=3`, `limit=100`.
@@ -187,7 +188,9 @@ def evaluate(
     """
     Shard.refuse_several()
     parent = RUNS / (re.sub(r"[^\w.-]+", "_", model).strip(".") or "_") if out is None else Path(out)
-    config = check_settings(RunConfig, {**settings, "data": str(data), "model": model, "out": parent})
+    config = with_built_release(
+        check_settings(RunConfig, {**settings, "data": str(data), "model": model, "out": parent})
+    )
     opened_tasks = open_tasks(config)
     run_config(config, opened_tasks)
     runs, unscored = score_tasks(opened_tasks, config.root)

@@ -26,9 +26,9 @@ from barista_bench.cli import commands as cli
 from barista_bench.cli.annotate_commands import DescribingSettings
 from barista_bench.cli.output import echo
 from barista_bench.cli.tree import SECTIONS
-from barista_bench.data.folder import build
 from barista_bench.data.frozen import read_frozen
 from barista_bench.data.manifest import read_manifest
+from barista_bench.data.settings import BuildSettings
 from barista_bench.data.trace import trace
 from barista_bench.demo import demo
 from barista_bench.diagnosis.running import DiagnoseConfig
@@ -36,11 +36,11 @@ from barista_bench.doctor import examine
 from barista_bench.errors import ConfigError, RecordError
 from barista_bench.files.text_out import LogFormatter
 from barista_bench.generate.audit import choice_sets
-from barista_bench.generate.generator import generate
+from barista_bench.generate.settings import GenerateSettings
 from barista_bench.generate.writing.config import QuestionConfig, RewordConfig
 from barista_bench.hub.publishing import publication
-from barista_bench.hub.pushing import Destination, Pusher
-from barista_bench.hub.submission import SubmissionTarget, make_submission
+from barista_bench.hub.pushing import Pusher
+from barista_bench.hub.settings import SubmissionSettings
 from barista_bench.interchange.exporting import export_run
 from barista_bench.interchange.importing import import_run
 from barista_bench.interchange.mask_formats import read_mask_tracks
@@ -79,7 +79,7 @@ COMMANDS = {
 # {command: (what it calls, its flags that are no keyword there)}
 CALLED: dict[str, tuple[list[Callable], set[str]]] = {
     "mini": ([write_kitchen], set()),
-    "generate": ([generate], {"dry_run"}),
+    "generate": ([GenerateSettings], {"dry_run"}),
     "import-graph": ([import_graphs], {"from_"}),
     "show audit": ([choice_sets], {"runs", "out"}),
     "validate": ([validate], {"strict", "show", "benchmark", "videos"}),
@@ -87,7 +87,7 @@ CALLED: dict[str, tuple[list[Callable], set[str]]] = {
     "show tasks": ([], {"json"}),
     "show setup": ([examine], {"json"}),
     "show stats": ([SceneGraph, statistics, write_statistics, set_statistics], {"json", "domain_draft"}),
-    "build": ([build], {"protocol"}),
+    "build": ([BuildSettings], set()),
     "demo": ([demo], {"browser"}),
     "run": ([RunConfig], {"config", "dry_run"}),
     "evaluate": ([RunConfig], {"config"}),
@@ -120,11 +120,8 @@ CALLED: dict[str, tuple[list[Callable], set[str]]] = {
     "studio invite": ([Study], {"task", "out"}),
     "publish": ([publication, Pusher.publish], {"dry_run", "token_env"}),
     "publish check": ([write_submission_file], {"run"}),
-    "export lmms-eval-tasks": ([RunConfig], {"config"}),
-    "publish submission": (
-        [make_submission, SubmissionTarget, Destination],
-        {"runs", "out", "model_folder", "results_repo", "push", "pull_request", "token_env"},
-    ),
+    "export lmms-eval-tasks": ([RunConfig], set()),
+    "publish submission": ([SubmissionSettings], set()),
 }
 
 
@@ -370,7 +367,7 @@ def test_every_task_is_listed_with_its_question_answer_and_metric() -> None:
 
 
 def test_a_terminal_that_lacks_a_character_gets_its_number() -> None:
-    prints = "from barista_bench.cli import commands, main; commands.run_command = lambda: print('\\u2212'); main()"
+    prints = "from barista_bench.files.text_out import echo; echo('\\u2212')"
     environment = os.environ | {"PYTHONIOENCODING": "latin-1"}
     done = subprocess.run([sys.executable, "-c", prints], capture_output=True, check=False, env=environment)
     assert (done.returncode, done.stdout) == (0, rb"\u2212" + b"\n"), done.stderr
@@ -472,6 +469,19 @@ def test_help_lists_a_setting_under_the_models_that_read_it() -> None:
     assert "--batch-size" in sections["Local checkpoints:"]
     assert "--device" in sections["Local checkpoints:"]
     assert "--limit <int>" in sections["Options:"]
+
+
+@pytest.mark.parametrize(
+    ("command", "sections"),
+    [
+        ("build", {"Options", "Rare settings"}),
+        ("generate", {"Options", "Rare settings", "Related commands"}),
+        ("publish submission", {"Arguments", "Options", "Upload"}),
+    ],
+)
+def test_a_command_has_only_sections_of_its_own_settings(command: str, sections: set[str]) -> None:
+    shown = invoke(cli.app, [*command.split(), "--help"], terminal_width=200).output
+    assert set(re.findall(r"^(\w.*):$", shown, re.MULTILINE)) == sections
 
 
 def test_quiet_and_no_progress_keep_the_bars_of_libraries_away(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -99,12 +99,13 @@ def run(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` 
 def evaluate(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
     """Run a model, score its answers and report them in one command; --benchmark all runs every benchmark.
 
-    Run folders go to OUT, and the report to OUT/report. Answered samples are not asked again.
+    DATA may also be a release, a folder or a Hub id: its dataset is built once with the published settings, in the
+    cache. Run folders go to OUT, and the report to OUT/report. Answered samples are not asked again.
     """
     from barista_bench.files.owned_folders import REPORT, check_target
     from barista_bench.reporting import write_report
     from barista_bench.runs.ask.config import Shard
-    from barista_bench.runs.ask.opening import open_tasks
+    from barista_bench.runs.ask.opening import open_tasks, with_built_release
     from barista_bench.runs.ask.runner import run_config
     from barista_bench.runs.score.scoring import score_tasks
     from barista_bench.stats import run_labels
@@ -113,6 +114,7 @@ def evaluate(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `reso
         config = resolve_flags(RunConfig, flags)
         Shard.refuse_several()
         check_target(config.out / "report", REPORT)
+        config = with_built_release(config, echo)
         opened_tasks = open_tasks(config)
         session, budget_error = None, None
         try:

@@ -22,32 +22,29 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from barista_bench.benchmarks import parse_pairs
-from barista_bench.errors import ConfigError
-from barista_bench.files.reading import Line, load_yaml, read_bounded
-from barista_bench.models import GenerationConfig
-from barista_bench.models.served.settings import ServedSettings
-from barista_bench.models.settings import (
+from barista_bench.core.settings import (
+    CLUSTER_HELP,
     ENVIRONMENT_PREFIX,
     Count,
     Names,
     SettingsT,
     SettingsTable,
     Texts,
-    TransformersSettings,
-    VllmSettings,
     check_known,
     check_settings,
     one_or_all,
 )
+from barista_bench.errors import ConfigError
+from barista_bench.files.reading import Line, load_yaml, read_bounded
+from barista_bench.models import GenerationConfig
+from barista_bench.models.served.settings import ServedSettings
+from barista_bench.models.settings import TransformersSettings, VllmSettings
 from barista_bench.runs.described import MAX_REPETITIONS
 
 __all__ = ["ENVIRONMENT_PREFIX", "Count", "ModelSettings", "RunConfig", "Texts", "check_settings", "resolve"]
 
 MAX_FILE = 2**20
 """Bytes of a run file."""
-
-
-CLUSTER_HELP = "Address of a Ray cluster that does the work: HOST:PORT, or auto if this machine is one of its nodes."
 
 
 def _as_pairs(value: object) -> object:

@@ -34,10 +34,11 @@ from barista_bench.runs.ask.catalog import (
 from barista_bench.runs.ask.config import ModelSettings, RunConfig, Shard, check_settings
 from barista_bench.runs.ask.opening import open_tasks
 from barista_bench.runs.ask.session import Session
+from barista_bench.runs.data_location import data_location
 from barista_bench.runs.log.inputs import AskedInput, asked_inputs, asks_in_steps, claim_inputs, prompts_digest
 from barista_bench.runs.log.sample_log import SampleLog, find_running_elsewhere, log_files
 from barista_bench.runs.log_reader import StepLog, answers_only, read_steps, step_files
-from barista_bench.runs.run_folder import OpenedTask, claim, data_location, package_versions, run_description
+from barista_bench.runs.run_folder import OpenedTask, claim, package_versions, run_description
 
 log = logging.getLogger(__name__)
 

@@ -26,9 +26,10 @@ from barista_bench.core.resampling import Interval, ResampledRun, run_intervals
 from barista_bench.core.task import Example, ParseError, Prediction, Scored, Task
 from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import ConfigError, DataError, TaskError
+from barista_bench.runs.data_location import open_run_examples
 from barista_bench.runs.log.sample_log import SampleRecord
 from barista_bench.runs.log_reader import run_records
-from barista_bench.runs.run_folder import CONFIG_FILE, Place, RunDescription, open_run_examples, read_run
+from barista_bench.runs.run_folder import CONFIG_FILE, Place, RunDescription, read_run
 from barista_bench.runs.score.results import ALL_REASONING, MetricValue
 
 log = logging.getLogger(__name__)

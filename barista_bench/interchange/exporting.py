@@ -300,7 +300,7 @@ def export_run(
     else:  # folders are called as before the import, if that tells them apart
         imported = [source.folder for source in own_run.description.imported]
         is_usable = len(set(imported)) == len(imported) > 1 and all(map(valid_video_id, imported))
-        names = [imported[index] if is_usable else f"run_{index}" for index in repetitions]
+        names = [imported[index] if is_usable else f"repetition_{index}" for index in repetitions]
     with replacing_folder(out) as partial:
         for name, folder in zip(names, folders, strict=True):
             (partial / name).mkdir(exist_ok=True)

@@ -51,6 +51,7 @@ from barista_bench.other_graphs.importing import import_graphs
 from barista_bench.reporting import write_report
 from barista_bench.reporting.paper import set_statistics
 from barista_bench.runs.ask.config import RunConfig, check_settings
+from barista_bench.runs.decide.planning import plan_table, plan_tasks
 from barista_bench.runs.diff import diff
 from barista_bench.runs.log_reader import compact, merge
 from barista_bench.runs.score.scoring import score
@@ -112,6 +113,7 @@ CALLED: dict[str, tuple[list[Callable], set[str]]] = {
     "compare": ([load_results, compare_runs], {"csv", "option", "json"}),
     "compare agreement": ([load_results, answer_agreement], {"option"}),
     "compare all": ([load_results, analysis_tables, write_tables], {"option"}),
+    "plan": ([load_results, plan_tasks, plan_table], {"json", "model", "against"}),
     "judge": ([JudgeConfig], {"config"}),
     "compare judges": ([load_results], {"out", "human", "vendor", "option"}),
     "generate questions": ([QuestionConfig], {"config"}),
@@ -119,7 +121,7 @@ CALLED: dict[str, tuple[list[Callable], set[str]]] = {
     "studio": ([open_workspace, studio_server, study_server], {"by", "compare", "browser"}),
     "studio invite": ([Study], {"task", "out"}),
     "publish": ([publication, Pusher.publish], {"dry_run", "token_env"}),
-    "publish check": ([write_submission_file], {"run"}),
+    "publish answers": ([write_submission_file], {"run"}),
     "export lmms-eval-tasks": ([RunConfig], set()),
     "publish submission": ([SubmissionSettings], set()),
 }
@@ -405,7 +407,7 @@ def test_quiet_leaves_errors_alone(small_release: Path, tmp_path: Path) -> None:
         assert shown.stdout.strip(), name
         assert "wrote " not in shown.stdout, name
     alone = invoke(cli.app, ["-q", *results["compare"], "--json"])
-    assert set(json.loads(alone.stdout)) == {"comparisons", "beside", "costs"}
+    assert set(json.loads(alone.stdout)) == {"comparisons", "beside", "costs", "stopped"}
 
 
 def test_help_has_what_most_need_before_what_few_do() -> None:

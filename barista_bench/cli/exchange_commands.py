@@ -1,4 +1,4 @@
-"""Commands that exchange data and results: publish, publish check, run import, export run,
+"""Commands that exchange data and results: publish, publish answers, run import, export run,
 export lmms-eval-tasks.
 """
 
@@ -49,7 +49,7 @@ def publish(
             print_result(Pusher(find_token(token_env), Destination(to_main=True)).publish(to_publish, public=public))
 
 
-@app.command("publish check")
+@app.command("publish answers")
 def submission(
     run: Annotated[Path, typer.Argument(help="Run folder; the reference answers may be hidden.")],
     out: Annotated[Path, typer.Option(help="File to write: .json or .jsonl.")] = Path("submission.jsonl"),

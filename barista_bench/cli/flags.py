@@ -28,7 +28,7 @@ from barista_bench.models.settings import (
     VllmSettings,
     WeightSettings,
 )
-from barista_bench.runs.ask.config import SpendingSettings, resolve
+from barista_bench.runs.ask.config import SpendingSettings, StoppingSettings, resolve
 
 if TYPE_CHECKING:
     from barista_bench.core.settings import SettingsT
@@ -153,6 +153,7 @@ _COMPLETIONS: dict[str, Callable[..., list[str]]] = {
 _TABLES: dict[str, tuple[type[SettingsTable], ...]] = {
     "Upload": (UploadSettings,),
     "Costs": (SpendingSettings,),
+    "Fewer answers": (StoppingSettings,),
     "Models that write text": (GeneratorSettings,),
     "Served models": (ServedSettings,),
     "Local checkpoints": (WeightSettings, CheckpointSettings, TransformersSettings),

@@ -21,6 +21,7 @@ from barista_bench.files.writing import write_whole
 from barista_bench.hub.settings import SubmissionSettings, SubmissionTarget
 from barista_bench.runs.score.costs import costs_in_words
 from barista_bench.runs.score.results import summary_line
+from barista_bench.runs.score.scoring import split_stopped
 
 if TYPE_CHECKING:
     from barista_bench.stats import AnswerAgreement, Comparison
@@ -53,7 +54,7 @@ def report(
 
     with exit_on_error():
         check_target(out, REPORT)
-        with scored_runs(folders, data, root, option) as scored:
+        with scored_runs(folders, data, root, option, with_stopped=True) as scored:
             size = round(max_size * 1_000_000)
             html, markdown = write_report(
                 scored,
@@ -108,19 +109,23 @@ def compare(
     with exit_on_error():
         if csv is not None:
             check_place(csv)
-        with scored_runs(folders, data, root, option) as runs:
-            comparisons = compare_runs(runs, permutations=permutations)
+        with scored_runs(folders, data, root, option, with_stopped=True) as scored:
+            runs, stopped = split_stopped(scored)
+            comparisons = compare_runs(runs, permutations=permutations) if len(runs) > 1 or not stopped else ()
             if csv is not None:
                 write_whole(csv, to_csv(Table.of_frame("comparisons", comparison_table(comparisons))))
             circumstances = differing_circumstances(runs)
             labels = run_labels(runs)
             costs = {f"{run.task.name}, {labels[run.folder]}": run.results.timing.costs for run in runs}
+            decisions = {str(run.folder): summary_line(run.results) for run in stopped}
             if json:
                 dumped = {
                     run: {name: cost.model_dump() for name, cost in of_run.items()} for run, of_run in costs.items()
                 }
                 compared = [asdict(item) for item in comparisons]
-                print_json({"comparisons": compared, "beside": circumstances, "costs": dumped})
+                print_json({"comparisons": compared, "beside": circumstances, "costs": dumped, "stopped": decisions})
+            for line in decisions.values():
+                print_result(line)
             for item in comparisons:
                 print_result(comparison_line(item))
             for line in circumstances:

@@ -20,6 +20,8 @@ from tqdm import tqdm
 from barista_bench.cluster import map_in_processes
 from barista_bench.errors import DataError, VideoError
 from barista_bench.media.video import FrameReader, open_reader
+from barista_bench.media.video.index import track_note
+from barista_bench.media.video.pyav_reader import undecodable_frames
 from barista_bench.scene_graph.masks import Rle, mask_boxes, parse_segmentations
 from barista_bench.scene_graph.reading import Problem, ProblemLog
 from barista_bench.scene_graph.release import ANNOTATION_FILE, VIDEO_FILE, Layer
@@ -212,8 +214,13 @@ def _compare_boxes(graph: VideoGraph, rows: Sequence[int], tight_boxes: NDArray[
             log.warning(f"{key}.bbox", what, "give the box [x, y, width, height] of the mask, in pixels")
 
 
-def _undecodable_frames(reader: FrameReader, frames: Sequence[int]) -> list[int]:
-    """Return the frames that cannot be decoded, in order."""
+def _undecodable_frames(reader: FrameReader, path: Path) -> list[int]:
+    """Return the frames that cannot be decoded, in order. A damaged file is decoded once."""
+    return _unreadable_frames(reader, range(len(reader))) if path.is_dir() else undecodable_frames(path)
+
+
+def _unreadable_frames(reader: FrameReader, frames: Sequence[int]) -> list[int]:
+    """Return the frames that the reader refuses, in order."""
     undecodable: list[int] = []
     for start in range(0, len(frames), _FRAMES_AT_ONCE):
         batch = frames[start : start + _FRAMES_AT_ONCE]
@@ -223,7 +230,7 @@ def _undecodable_frames(reader: FrameReader, frames: Sequence[int]) -> list[int]
             if len(batch) == 1:
                 undecodable += batch
             else:
-                undecodable += [frame for frame in batch if _undecodable_frames(reader, [frame])]
+                undecodable += [frame for frame in batch if _unreadable_frames(reader, [frame])]
     return undecodable
 
 
@@ -235,7 +242,7 @@ def _check_video(graph: VideoGraph, path: Path, log: ProblemLog, *, decode: bool
     try:
         with open_reader(path) as reader:
             frames, size = len(reader), reader.size
-            undecodable = _undecodable_frames(reader, range(frames) if decode else [frames - 1])
+            undecodable = _undecodable_frames(reader, path) if decode else _unreadable_frames(reader, [frames - 1])
     except DataError as error:
         what, _, remedy = str(error).partition(". Fix: ")
         log.error("", what, remedy or "fetch the video again")
@@ -244,6 +251,8 @@ def _check_video(graph: VideoGraph, path: Path, log: ProblemLog, *, decode: bool
         named = ", ".join(map(str, undecodable[:_MOST_NAMED])) + (", ..." if len(undecodable) > _MOST_NAMED else "")
         what = f"{len(undecodable)} of {frames} frames cannot be decoded: {named}"
         log.error("", what, "fetch the video again, or re-encode it and correct its annotation")
+    if path.is_file() and (note := track_note(str(path))):
+        log.warning("", note, "keep one video track: ffmpeg -i IN -map 0:v:0 -c copy OUT.mp4")
     remedy = "fetch the video that belongs to this annotation"
     if frames != metadata.frame_count:
         log.error("", f"holds {frames} frames where the annotation says {metadata.frame_count}", remedy)

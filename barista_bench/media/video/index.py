@@ -133,6 +133,17 @@ def _video_stream(container: InputContainer, name: str) -> VideoStream:
     return videos[0]
 
 
+def track_note(name: str) -> str | None:
+    """Return which track is used if a file's default video track is another one. Raises VideoError."""
+    container, stream = open_video(name, probe=True)
+    with container:
+        videos = [s for s in container.streams.video if not s.disposition & Disposition.attached_pic]
+        default = next((s for s in videos if s.disposition & Disposition.default), stream)
+        if default.index == stream.index:
+            return None
+        return f"the first of its {len(videos)} video tracks is used, and track {videos.index(default) + 1} is the default"
+
+
 def reason(error: Exception) -> str:
     """Return one short line for an error of FFmpeg or of the system."""
     return str(getattr(error, "strerror", None) or first_line(error))

@@ -25,7 +25,7 @@ from av.video.frame import VideoFrame
 from barista_bench.errors import VideoError
 from barista_bench.media.video.frame_folder import REMUX
 from barista_bench.media.video.frame_reader import Deliver, FrameReader
-from barista_bench.media.video.index import AV_ERRORS, VideoIndex, open_video, reason
+from barista_bench.media.video.index import AV_ERRORS, VideoIndex, open_video, reason, stamp_of, video_index
 
 _LANES = 2  # decoders that work at the same time
 _EARLIER = 2  # keyframes to step back before the whole file is decoded
@@ -33,8 +33,10 @@ _MOST_REORDERED = 16
 """Pictures that a decoder holds back to put them into the order of display: the most that H.264 and HEVC allow."""
 
 
-def checked_frames(frames: Iterable[VideoFrame], context: VideoCodecContext) -> Iterator[tuple[VideoFrame, bool]]:
-    """Yield frames in order of display, each with True if no known damage can affect it.
+def checked_frames(
+    frames: Iterable[VideoFrame | None], context: VideoCodecContext
+) -> Iterator[tuple[VideoFrame, bool]]:
+    """Yield frames in order of display, each with True if no known damage can affect it. None is an undecodable packet.
 
     A damaged picture spoils all pictures until the next keyframe, and pictures shown before it but decoded after it. So
     a frame is yielded only after as many others as the decoder may hold back.
@@ -42,14 +44,40 @@ def checked_frames(frames: Iterable[VideoFrame], context: VideoCodecContext) -> 
     held: deque[tuple[VideoFrame, bool]] = deque()
     is_sound = True
     for frame in frames:
-        if frame.is_corrupt:
+        if frame is None or frame.is_corrupt:
             is_sound = False
             held = deque((earlier, False) for earlier, _ in held)
+        if frame is None:
+            continue
         is_sound = is_sound or (frame.key_frame and not frame.is_corrupt)
         held.append((frame, is_sound))
         while len(held) > (_MOST_REORDERED if context.has_b_frames else 0):
             yield held.popleft()
     yield from held
+
+
+def undecodable_frames(path: str | os.PathLike[str]) -> list[int]:
+    """Return the frames of a video that readers refuse. Decodes the file once, in order, and makes no pixels.
+
+    Raises VideoError if the file cannot be opened.
+    """
+    index = video_index(stamp_of(path))
+    container, stream = open_video(os.fspath(path), probe=True)
+
+    def frames() -> Iterator[VideoFrame | None]:
+        for packet in container.demux(stream):
+            try:
+                yield from stream.codec_context.decode(packet)
+            except AV_ERRORS:
+                yield None
+
+    with container:
+        checked = checked_frames(frames(), stream.codec_context)
+        if index.seekable:
+            sound = {frame.pts for frame, is_sound in checked if is_sound}
+            return [number for number, pts in enumerate(index.pts.tolist()) if pts not in sound]
+        numbers = {number for number, (_, is_sound) in enumerate(checked) if is_sound}
+    return [number for number in range(len(index.pts)) if number not in numbers]
 
 
 class _Decoder:

@@ -23,7 +23,7 @@ import numpy as np
 
 from barista_bench.errors import VideoError
 from barista_bench.media.video import open_reader
-from barista_bench.media.video.pyav_reader import undecodable_frames
+from barista_bench.media.video.pyav_reader import PyavReader
 
 FRAMES, SIZE, DAMAGED_BYTES = 40, "96x64", 30
 H264 = "-c:v libx264 -preset superfast -pix_fmt yuv420p"
@@ -137,7 +137,7 @@ def read(path: Path, indices: list[int]) -> tuple[bytes, ...] | str:
         return "refused"
 
 
-def outcome(path: Path, readers: int) -> Counter[str]:
+def outcome(path: Path, readers: int, *, is_sound: bool) -> Counter[str]:
     """How many frames are exact, refused, wrong, differ between readers, or are missing at the end."""
     known = reference(path)
     counts: Counter[str] = Counter()
@@ -157,10 +157,11 @@ def outcome(path: Path, readers: int) -> Counter[str]:
             truth = truths.get(times[index] if by_time else index)
             exact = isinstance(result, tuple) and result[0] == truth
             counts["refused" if result == "refused" else "exact" if exact else "wrong"] += 1
-    refusable = counts["refused"]
-    if not known.has_errors and None not in truths.values() and count == len(truths):
-        counts["refused without cause"] += refusable
-    if undecodable_frames(path) != [index for index in range(count) if read(path, [index]) == "refused"]:
+    if is_sound:
+        counts["refused without cause"] += counts["refused"]
+    with PyavReader(path) as reader:
+        found = reader.undecodable()
+    if found != [index for index in range(count) if read(path, [index]) == "refused"]:
         counts["found by another pass"] += 1
     batches = {read(path, sample) for _ in range(max(2, readers // 10))}
     counts["batches differ"] += len(batches) > 1
@@ -184,9 +185,9 @@ def main() -> None:
             if not write_clip(path, arguments):
                 print(f"| {name} | FFmpeg does not write it | |")
                 continue
-            sound = outcome(path, 3)
+            sound = outcome(path, 3, is_sound=True)
             damage(path, len(name))
-            damaged = outcome(path, options.readers)
+            damaged = outcome(path, options.readers, is_sound=False)
         for counts in (sound, damaged):
             faults += sum(counts[what] for what in FAULTS)
         print(f"| {name} | {_text(sound)} | {_text(damaged)} |", flush=True)

@@ -37,7 +37,7 @@ from barista_bench.media.video import FrameReader, open_reader
 from barista_bench.media.video.frame_folder import video_sha256
 from barista_bench.media.video.index import VIDEO_SUFFIXES
 from barista_bench.media.video.index import track_note
-from barista_bench.media.video.pyav_reader import undecodable_frames
+from barista_bench.media.video.pyav_reader import PyavReader
 from barista_bench.media.video.remuxing import REENCODE, check_mp4
 from barista_bench.scene_graph import domain
 from barista_bench.scene_graph.masks import Rle, run_problems
@@ -374,12 +374,10 @@ def _probe_video(videos: Path, file: str) -> VideoSource | str:
         if not valid_video_id(name) or name.startswith("."):
             raise DataError(f"{name!r} is not a usable name for a video. Fix: rename the file")
         check_mp4(path)  # which an export writes
-        damaged = undecodable_frames(path)
-        with open_reader(path) as frames:
-            if damaged:
+        with PyavReader(path) as frames:
+            if damaged := frames.undecodable():
                 what = f"{len(damaged)} of {len(frames)} frames cannot be decoded, the first is {damaged[0]}"
                 raise DataError(f"{path}: {what}. Fix: {REENCODE}")
-            frames.read([0])
             width, height = frames.size
             return VideoSource(
                 file=file,

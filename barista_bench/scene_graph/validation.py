@@ -21,7 +21,7 @@ from barista_bench.cluster import map_in_processes
 from barista_bench.errors import DataError, VideoError
 from barista_bench.media.video import FrameReader, open_reader
 from barista_bench.media.video.index import track_note
-from barista_bench.media.video.pyav_reader import undecodable_frames
+from barista_bench.media.video.pyav_reader import PyavReader
 from barista_bench.scene_graph.masks import Rle, mask_boxes, parse_segmentations
 from barista_bench.scene_graph.reading import Problem, ProblemLog
 from barista_bench.scene_graph.release import ANNOTATION_FILE, VIDEO_FILE, Layer
@@ -214,13 +214,8 @@ def _compare_boxes(graph: VideoGraph, rows: Sequence[int], tight_boxes: NDArray[
             log.warning(f"{key}.bbox", what, "give the box [x, y, width, height] of the mask, in pixels")
 
 
-def _undecodable_frames(reader: FrameReader, path: Path) -> list[int]:
-    """Return the frames that cannot be decoded, in order. A damaged file is decoded once."""
-    return _unreadable_frames(reader, range(len(reader))) if path.is_dir() else undecodable_frames(path)
-
-
-def _unreadable_frames(reader: FrameReader, frames: Sequence[int]) -> list[int]:
-    """Return the frames that the reader refuses, in order."""
+def _undecodable_frames(reader: FrameReader, frames: Sequence[int]) -> list[int]:
+    """Return the frames that cannot be decoded, in order."""
     undecodable: list[int] = []
     for start in range(0, len(frames), _FRAMES_AT_ONCE):
         batch = frames[start : start + _FRAMES_AT_ONCE]
@@ -230,7 +225,7 @@ def _unreadable_frames(reader: FrameReader, frames: Sequence[int]) -> list[int]:
             if len(batch) == 1:
                 undecodable += batch
             else:
-                undecodable += [frame for frame in batch if _unreadable_frames(reader, [frame])]
+                undecodable += [frame for frame in batch if _undecodable_frames(reader, [frame])]
     return undecodable
 
 
@@ -242,7 +237,10 @@ def _check_video(graph: VideoGraph, path: Path, log: ProblemLog, *, decode: bool
     try:
         with open_reader(path) as reader:
             frames, size = len(reader), reader.size
-            undecodable = _undecodable_frames(reader, path) if decode else _unreadable_frames(reader, [frames - 1])
+            if decode and isinstance(reader, PyavReader):
+                undecodable = reader.undecodable()
+            else:
+                undecodable = _undecodable_frames(reader, range(frames) if decode else [frames - 1])
     except DataError as error:
         what, _, remedy = str(error).partition(". Fix: ")
         log.error("", what, remedy or "fetch the video again")

@@ -117,6 +117,8 @@ def open_video(name: str, *, probe: bool = False) -> tuple[InputContainer, Video
             return open_video(name, probe=True)
         check_size(name, context.width, context.height)
         context.options = {"max_pixels": str(MAX_PIXELS)}
+        if context.name == "mjpeg":  # without this it fills a damaged picture with what was in memory, and says nothing
+            context.options = {**context.options, "err_detect": "explode"}
         context.thread_type = "NONE"  # frame threads report damage to one picture while they hand out another
         context.thread_count = 1
         stack.pop_all()  # it stays open

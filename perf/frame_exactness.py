@@ -2,9 +2,10 @@
 
     python perf/frame_exactness.py [--readers 100] [--only NAME]
 
-The reference decodes from the first packet with one thread and no seek. Our reader must return exactly these pictures or
-refuse the frame, and every fresh reader must do the same. A damaged file has 30 random bytes in its third quarter. FFmpeg
-(the program) writes the clips: 96 x 64 px, 40 frames. A frame that the reference itself reports as corrupt must be refused.
+The reference decodes from the first packet with one thread and no seek. Our reader must return exactly these pictures
+or refuse the frame, and every fresh reader must do the same. A damaged file has 30 random bytes in its third quarter.
+FFmpeg (the program) writes the clips: 96 x 64 px, 40 frames. Frames that the reference reports as corrupt must be
+refused.
 """
 
 from __future__ import annotations

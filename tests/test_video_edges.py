@@ -154,7 +154,9 @@ def damaged(path: Path, seed: int) -> Path:
     return path
 
 
-@pytest.mark.parametrize(("name", "codec"), [("clip.mkv", "mpeg2video"), ("clip.mp4", "libx264"), ("clip.ts", "libx264")])
+@pytest.mark.parametrize(
+    ("name", "codec"), [("clip.mkv", "mpeg2video"), ("clip.mp4", "libx264"), ("clip.ts", "libx264")]
+)
 def test_one_pass_finds_the_frames_that_a_reader_refuses(name: str, codec: str, tmp_path: Path) -> None:
     path = damaged(encode(tmp_path / name, codec, {"g": "12", "bf": "2"}, frames=30), 1)
     refused = []
@@ -185,7 +187,9 @@ def test_a_damaged_video_is_lost_at_the_start_of_a_project(tmp_path: Path) -> No
     start(tmp_path / "project", videos)
     file = open_project(tmp_path / "project").file
     assert set(file.videos) == {"good"}
-    assert re.search(r"bad\.mkv: \d+ of 30 frames cannot be decoded, the first is \d+\. Fix: re-encode", file.lost["bad.mkv"])
+    assert re.search(
+        r"bad\.mkv: \d+ of 30 frames cannot be decoded, the first is \d+\. Fix: re-encode", file.lost["bad.mkv"]
+    )
 
 
 def test_a_damaged_picture_of_motion_jpeg_is_refused(tmp_path: Path) -> None:

@@ -35,8 +35,7 @@ from barista_bench.files.reading import confined, read_bounded, read_json_lines,
 from barista_bench.files.writing import write_whole
 from barista_bench.media.video import FrameReader, open_reader
 from barista_bench.media.video.frame_folder import video_sha256
-from barista_bench.media.video.index import VIDEO_SUFFIXES
-from barista_bench.media.video.index import track_note
+from barista_bench.media.video.index import VIDEO_SUFFIXES, track_note
 from barista_bench.media.video.pyav_reader import PyavReader
 from barista_bench.media.video.remuxing import REENCODE, check_mp4
 from barista_bench.scene_graph import domain

@@ -231,7 +231,9 @@ class Visor(OpenedSource):
             masked_ids = _add_masks(at, frame.annotations, ids, writer)
             for name in names_on[at]:
                 namesakes = [entity for entity in frame.annotations if entity.plain_name == name]
-                if frame.is_whole and all(entity.exhaustive == "y" and ids.get(entity.id) in masked_ids for entity in namesakes):
+                if frame.is_whole and all(
+                    entity.exhaustive == "y" and ids.get(entity.id) in masked_ids for entity in namesakes
+                ):
                     writer.complete.setdefault(name, []).append(at)
             self._add_contacts(at, frame.annotations, ids, writer)
         guess = "identities of things: by name and place in one subsequence; hands, in the video"

@@ -28,7 +28,7 @@ from barista_bench.annotate.project import open_project, start
 from barista_bench.cli import commands as cli
 from barista_bench.scene_graph import SceneGraph, decode_mask, encode_mask
 from tests.other_graphs import exports
-from tests.other_graphs.exports import CUP, HAND, SEEN, THINGS, corners, flat, packed, png, write_json, write_pictures
+from tests.other_graphs.exports import SEEN, THINGS, flat, packed, write_json, write_pictures
 from tests.releases import HEIGHT, WIDTH, document, write_video
 
 PAGE = Path(__file__).parents[2] / "docs" / "validation.md"
@@ -348,7 +348,12 @@ def write_visor(root: Path) -> None:
         (folder / made).unlink()
     rows = [
         {
-            "image": {"image_path": f"P01_01/{name}", "name": name, "subsequence": "P01_01_seq_00001", "video": "P01_01"},
+            "image": {
+                "image_path": f"P01_01/{name}",
+                "name": name,
+                "subsequence": "P01_01_seq_00001",
+                "video": "P01_01",
+            },
             "annotations": [
                 {"id": label[0], "name": label, "segments": [_twenty_times(flat(box))]} for label, box in THINGS.items()
             ],
@@ -382,7 +387,10 @@ def write_cvat(root: Path) -> None:
     root.mkdir(parents=True)
     images = "".join(
         f'<image id="{frame}" name="f" width="{WIDTH}" height="{HEIGHT}">'
-        + "".join(f'<polygon label="{name}" group_id="{name[0]}" points="{_cvat(flat(box))}"/>' for name, box in THINGS.items())
+        + "".join(
+            f'<polygon label="{name}" group_id="{name[0]}" points="{_cvat(flat(box))}"/>'
+            for name, box in THINGS.items()
+        )
         + "</image>"
         for frame in SEEN
     )
@@ -400,7 +408,7 @@ def add_cvat(root: Path, spoon: Spoon) -> None:
         path.write_text(path.read_text().replace("<name>clip</name>", f"<name>{spoon.video}</name>"))
         return
     if spoon.bits is not None:
-        runs = f'rle="0, 400" left="8" top="8" width="20" height="20"'
+        runs = 'rle="0, 400" left="8" top="8" width="20" height="20"'
         shape = f'<mask label="{spoon.label}" group_id="{spoon.key}" {runs}/>'
     else:
         points = ";".join(f"{x},{y}" for x, y in spoon.points())
@@ -457,7 +465,9 @@ def add_release(root: Path, spoon: Spoon) -> None:
 
 
 def _table(name: str, tool: str, file: str, add: Callable[[Path, Spoon], None]) -> Importer:
-    return Importer(name, exports.EXPORTS[tool], add, file, ("--from", "table", "--map", tool.removesuffix("_pictures")))
+    return Importer(
+        name, exports.EXPORTS[tool], add, file, ("--from", "table", "--map", tool.removesuffix("_pictures"))
+    )
 
 
 _OWN = ("--from", "table", "--map", "MAP")
@@ -482,7 +492,9 @@ IMPORTERS = {
         _table("fiftyone", "fiftyone", "frames.json", add_fiftyone),
         Importer("table, JSON lines", write_table, add_table, "rows.jsonl", _OWN),
         Importer("table, CSV", write_csv, add_csv, "rows.csv", _OWN),
-        Importer("annotate: coco_video", exports.coco_video, add_coco_video, "annotations.json", ("--format", "coco_video")),
+        Importer(
+            "annotate: coco_video", exports.coco_video, add_coco_video, "annotations.json", ("--format", "coco_video")
+        ),
         Importer("annotate: cvat", write_cvat, add_cvat, "clip.xml", ("--format", "cvat")),
         Importer("annotate: davis", write_davis, add_davis, "objects.json", ("--format", "davis")),
         Importer("annotate: release", write_release, add_release, "clip/coco_annotation.json", ("--format", "release")),
@@ -566,7 +578,18 @@ def _no_record(importer: Importer, root: Path) -> None:
 def _other_ids(importer: Importer, root: Path) -> None:
     """Numbers as texts in all keys that hold an id, else texts as numbers."""
     _only(importer.file.endswith(".json") and importer.name != "annotate: davis")
-    names = {"id", "image_id", "category_id", "track_id", "video_id", "group_id", "object_id", "index", "objectKey", "key"}
+    names = {
+        "id",
+        "image_id",
+        "category_id",
+        "track_id",
+        "video_id",
+        "group_id",
+        "object_id",
+        "index",
+        "objectKey",
+        "key",
+    }
 
     def turned(value: Any, name: str = "") -> Any:
         if isinstance(value, dict):
@@ -742,7 +765,9 @@ TAKEN, LOST, FILE = ("taken",), ("counted",), ("refused",)
 WHOLE = ("refused", "counted")
 ODDITIES: dict[str, Oddity] = {
     "a byte order mark": Oddity(_bytes(lambda data: b"\xef\xbb\xbf" + data), TAKEN, adds=False),
-    "UTF-16": Oddity(_bytes(lambda data: data.decode().encode("utf-16")), ("refused", "counted", "taken"), kept=(), adds=False),
+    "UTF-16": Oddity(
+        _bytes(lambda data: data.decode().encode("utf-16")), ("refused", "counted", "taken"), kept=(), adds=False
+    ),
     "gzip": Oddity(_bytes(gzip.compress), WHOLE, kept=(), adds=False),
     "cut in half": Oddity(_bytes(lambda data: data[: 5 * len(data) // 9]), WHOLE, kept=(), adds=False),
     "an empty file": Oddity(_bytes(lambda data: b""), WHOLE, kept=(), adds=False),
@@ -805,9 +830,7 @@ def outcome(importer: Importer, oddity: Oddity, folder: Path) -> Outcome:
 _SAID = ("lost: ", "Fix:", "left out")
 
 
-def _kind(
-    shown: Shown, base: set[Any], spoons: set[Any], oddity: Oddity, code: int, text: str, message: str
-) -> str:
+def _kind(shown: Shown, base: set[Any], spoons: set[Any], oddity: Oddity, code: int, text: str, message: str) -> str:
     if "Traceback" in text:
         return "a traceback"
     if not base <= shown:

@@ -143,7 +143,9 @@ def track_note(name: str) -> str | None:
         default = next((s for s in videos if s.disposition & Disposition.default), stream)
         if default.index == stream.index:
             return None
-        return f"the first of its {len(videos)} video tracks is used, and track {videos.index(default) + 1} is the default"
+        return (
+            f"the first of its {len(videos)} video tracks is used, and track {videos.index(default) + 1} is the default"
+        )
 
 
 def reason(error: Exception) -> str:

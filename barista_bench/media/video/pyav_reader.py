@@ -189,9 +189,7 @@ class PyavReader(FrameReader):
             is_first = key > 0
             try:
                 decoder = self._open(lane)
-                for frame, is_sound in checked_frames(
-                    decoder.run(key, set(group)), decoder.context, decoder.positions
-                ):
+                for frame, is_sound in checked_frames(decoder.run(key, set(group)), decoder.context, decoder.positions):
                     if not is_sound:
                         break
                     # A "keyframe" of gradual intra refresh needs frames before it: it does not come out itself.

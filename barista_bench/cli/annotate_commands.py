@@ -63,7 +63,7 @@ def start(
 ) -> None:
     """Create a project from all videos in a folder.
 
-    Every frame is decoded once, so that damage is found before the work. A minute of 1080p takes about 10 seconds.
+    Every frame is decoded once, so that damage is found before the work. A minute of 1080p takes about 8 seconds.
     """
     from barista_bench.annotate.project import other_files, start as make, track_notes
     from barista_bench.annotate.stages import propagator_of

@@ -245,6 +245,7 @@ MAP = {
         "file": "rows.jsonl",
         "video": "clip",
         "frame": "frame",
+        "frames": "from_0",
         "id": "track",
         "category": "label",
         "mask": "mask",

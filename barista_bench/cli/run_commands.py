@@ -180,6 +180,12 @@ def score(
     data: Data = None,
     root: Root = None,
     option: Options = None,
+    box_format: Annotated[
+        str | None, typer.Option(help="Read the logged answers by this box format, e.g. yxyx/1000, not by the run's.")
+    ] = None,
+    think_tags: Annotated[
+        str | None, typer.Option(help="Split thoughts off the logged answers by these tags, with a comma between.")
+    ] = None,
     predictions: Annotated[
         Path | None, typer.Option(help="Answers that another harness recorded: a file or a folder, see --format.")
     ] = None,
@@ -196,8 +202,9 @@ def score(
 ) -> None:
     """Score runs from their logs: writes results.json and scores.jsonl. No model is asked.
 
-    Scores with an --option that the run was not started with are saved beside its own, as results.<digest>.json. With
-    --predictions, answers that another harness recorded become run folders first.
+    Scores with an --option, a --box-format or --think-tags that the run was not started with are saved beside its own,
+    as results.<digest>.json; `submit` takes only the run's own. With --predictions, answers that another harness
+    recorded become run folders first.
     """
     from barista_bench.api import run_folders
     from barista_bench.cluster import map_in_processes
@@ -207,6 +214,8 @@ def score(
     results, all_faults = [], list[str]()
     with exit_on_error():
         options = parse_pairs(option or [])
+        again = {"box_format": box_format, "think_tags": think_tags}
+        options |= {name: value for name, value in again.items() if value is not None}
         if predictions is not None:
             from barista_bench.interchange.recorded_answers import import_recorded, known_formats
 

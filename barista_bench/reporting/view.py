@@ -262,6 +262,7 @@ def _section(standing: TaskStanding, address: str, judged_runs: JudgedRuns, anal
         failures=_without_none(failures),
         others=_without_none(
             tables.coverage(models),
+            tables.positions(models),
             *(table for table in judge_tables if table.title != judges.OVERVIEW),
             *tables.details(models),
             tables.costs(models),

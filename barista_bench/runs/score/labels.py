@@ -122,13 +122,14 @@ _RECORDED = "predictions:"
 def _names(runs: Sequence[ScoredRun]) -> dict[Path, str]:
     """Return, by run folder, the given or short name of its model; the full name if two models would share one."""
     names = {run.folder: _given_name(run) or short_name(run.results.model) for run in runs}
+    again = {run.folder: run.results.reading_in_words for run in runs}
     models_by_name: dict[str, set[str]] = defaultdict(set)
     for run in runs:
         models_by_name[names[run.folder]].add(run.results.model.label)
     for run in runs:
         if not run.name and len(models_by_name[names[run.folder]]) > 1:
             names[run.folder] = run.results.model.label
-    return names
+    return {folder: f"{name}, read by {again[folder]}" if again[folder] else name for folder, name in names.items()}
 
 
 def _given_name(run: ScoredRun) -> str:

@@ -101,7 +101,10 @@ CALLED: dict[str, tuple[list[Callable], set[str]]] = {
     "annotate status": ([open_project], {"project"}),
     "annotate review": ([open_project], {"project", "show", "plots"}),
     "annotate export": ([export_graphs], {"project", "target_format"}),
-    "score": ([score, import_recorded], {"folders", "option", "log_to", "json", "num_proc"}),
+    "score": (
+        [score, import_recorded],
+        {"folders", "option", "box_format", "think_tags", "log_to", "json", "num_proc"},
+    ),
     "report": ([load_results, write_report], {"option", "max_size"}),
     "diff": ([diff], set()),
     "compact": ([compact], set()),

@@ -72,6 +72,7 @@ def _complaints(results: Results) -> Complaints:
         is_fraction = max(fit.mean_best_iou, fit.better_iou or 0.0) <= 1 + _ROUNDING
         are_parts = max(fit.without_area, fit.outside) <= fit.boxes and fit.answers <= results.coverage.answered
         yield "box_fit", "" if is_fraction and are_parts else "has parts that are larger than the total"
+    yield "dataset.part", "is a part of the set, which has no rank" if dataset.part else ""
     yield "reading", "is of a log read again after it was scored" if results.reading else ""
     if (letters := results.letters) is not None:
         is_part = letters.total == sum(letters.right.values()) <= results.coverage.answered

@@ -303,6 +303,12 @@ def _warnings(models: Sequence[tables.LabelledResults]) -> tuple[str, ...]:
         for label, results in models
         if not results.coverage.is_complete
     ]
+    warnings += [
+        f"{label} was asked a part of the set: {part.asked} of {part.of} examples ({part.words}). "
+        "It has no rank beside whole sets."
+        for label, results in models
+        if (part := results.dataset.part)
+    ]
     warnings += [f"{label}: {note}." for label, results in models for note in results.notes_in_words]
     if len({results.runs for _, results in models}) > 1:
         warnings.append("The models were run a different number of times.")

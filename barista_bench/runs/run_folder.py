@@ -31,11 +31,13 @@ from pydantic import (
 )
 
 from barista_bench.aids.texts import AidBook
+from barista_bench.benchmarks import task_class
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.options import MAX_NUMBER, OptionValue
 from barista_bench.core.prompt import PromptTexts
 from barista_bench.core.task import Task
 from barista_bench.core.training_videos import Sha256, videos_digest
+from barista_bench.data.chosen import ChosenExamples, in_order
 from barista_bench.data.dataset import ExampleSet, open_examples
 from barista_bench.data.manifest import MANIFEST
 from barista_bench.errors import BaristaError, ConfigError, DataError
@@ -116,6 +118,14 @@ class RunIdentity(_Part):
     options: dict[str, _Json] = {}
 
 
+class ChosenPart(_Part):
+    """The part of a set that a run asks: the choice in words, the number of examples of the set, and the ids."""
+
+    words: Line
+    of: Annotated[int, Field(ge=1, le=MAX_NUMBER)]
+    ids: Annotated[list[Annotated[str, StringConstraints(max_length=_MAX_TEXT)]], Field(min_length=1)]
+
+
 class RunData(_Part):
     """The paths of the data, and the number of examples that the run was limited to."""
 
@@ -124,6 +134,7 @@ class RunData(_Part):
     root: str | None
     absolute_root: str | None = None
     limit: Annotated[int, Field(ge=1, le=MAX_NUMBER)] | None
+    part: ChosenPart | None = None
 
 
 class _Prompts(_Part):
@@ -191,6 +202,7 @@ class OpenedTask:
         data: source of the examples.
         only: ids of the examples to ask; None for all.
         aids: its aids, if they are made already.
+        part: the choice of which `examples` are the result; None for all.
     """
 
     task: Task
@@ -199,6 +211,7 @@ class OpenedTask:
     data: str
     only: frozenset[str] | None = None
     aids: AidBook | None = None
+    part: ChosenPart | None = None
 
 
 def other_options(task: Task) -> dict[str, OptionValue]:
@@ -328,7 +341,13 @@ def _with_known_prompts(description: RunDescription, other: RunDescription) -> R
 def first_difference(before: RunDescription, now: RunDescription) -> tuple[str, object, object] | None:
     """Return the first condition that differs between two runs: its name and both values; None if all are equal."""
     old, new = (
-        {"limit": run.data.limit, "protocol": run.protocol, **run.identity.model_dump()} for run in (before, now)
+        {
+            "limit": run.data.limit,
+            "choice": run.data.part and run.data.part.words,
+            "protocol": run.protocol,
+            **run.identity.model_dump(),
+        }
+        for run in (before, now)
     )
     return _first_difference("", old, new)
 
@@ -402,6 +421,9 @@ def open_run_examples(folder: Path, description: RunDescription, data: Place, ro
         except BaristaError as error:
             refusals.append(error)
             continue
+        if stored.part is not None:
+            examples = ChosenExamples(examples, stored.part.ids)
+        examples = in_order(examples, task_class(identity.benchmark, identity.task)(), description.all_options)
         if examples.content_hash == identity.content_hash:
             return examples
         refusals.append(

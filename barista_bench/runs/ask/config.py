@@ -157,6 +157,18 @@ class RunConfig(SpendingSettings, ModelSettings):
     )
     runs: int = Field(3, ge=1, le=MAX_RUNS, description="Repetitions; the protocol asks for three.")
     limit: Count | None = Field(None, description="Ask only the first LIMIT examples of each task.")
+    videos: Names = Field(
+        (), description="Ask only the examples of these videos, separated by commas.", max_length=10_000
+    )
+    example_ids: Path | None = Field(None, description="Ask only the examples in this file, one id a line.")
+    where: Texts = Field(
+        (),
+        description="Ask only examples with this metadata, e.g. preparation=capsule; may be repeated, all must hold.",
+        max_length=20,
+    )
+    failed_in: Path | None = Field(
+        None, description="Ask only what this run gave no readable answer to: a run folder, or its parent."
+    )
     root: Path | None = Field(None, description="Folder with the videos of a linked dataset or frozen file.")
     prompts: Path | None = Field(
         None,

@@ -198,7 +198,9 @@ def claimed_run(
         generation=asdict(config.generation),
         runs=config.runs,
         name=config.name,
-        data=data_location(opened.folder, opened.data, config.root, config.limit),
+        data=data_location(opened.folder, opened.data, config.root, None if opened.part else config.limit).model_copy(
+            update={"part": opened.part}
+        ),
         versions={**package_versions(), **(versions or {})},
         prices=prices_of(config, config.model).model_dump(),
         training_videos=sorted(training),

@@ -81,6 +81,14 @@ class PromptsInfo(Strict):
     wording: Wording
 
 
+class PartInfo(Strict):
+    """The choice of a part of a set, in words, and the examples of the choice and of the set."""
+
+    words: Line
+    asked: Count
+    of: Count
+
+
 class DatasetInfo(Strict):
     """`content_hash` is the SHA-256 of the evaluated examples' frozen lines; `limit` the number they were limited
     to.
@@ -94,6 +102,7 @@ class DatasetInfo(Strict):
     limit: Count | None
     examples: Count
     content_hash: str
+    part: PartInfo | None = None
 
 
 class Figure(Strict):
@@ -319,7 +328,9 @@ def summary_line(results: Results, label: str = "") -> str:
     figure, coverage = results.figures[results.primary], results.coverage
     std = f" ± {decimal(figure.std)}" if figure.std is not None else ""
     statuses = ", ".join(f"{name} {count}" for name, count in coverage.statuses.items() if count)
-    incomplete = "" if coverage.is_complete else " INCOMPLETE"
+    part = results.dataset.part
+    incomplete = f" PARTIAL: {part.asked} OF {part.of} EXAMPLES ({part.words})" if part else ""
+    incomplete += "" if coverage.is_complete else " INCOMPLETE"
     incomplete += f" TRAINED ON {results.trained_on} OF ITS VIDEOS: NO RANK" if results.trained_on else ""
     options = f", {words}" if (words := results.comparability.options_in_words) else ""
     options += f", log read again by {results.reading_in_words}" if results.reading else ""

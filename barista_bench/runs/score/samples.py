@@ -138,7 +138,10 @@ def run_task(description: RunDescription, options: Mapping[str, object]) -> Task
             f"{task_type.version}: its rules have changed. "
             "Fix: start a new run, or score it with the package that ran it"
         )
-    asked_by = identity.options | ({"protocol": description.protocol} if "protocol" in task_type.options else {})
+    added = {name: option.default for name, option in task_type.options.items() if option.is_added}
+    asked_by = (
+        added | identity.options | ({"protocol": description.protocol} if "protocol" in task_type.options else {})
+    )
     for name, value in options.items():
         if name in asked_by and asked_by[name] != value:
             raise ConfigError(

@@ -40,6 +40,7 @@ from barista_bench.runs.score.results import (
     Breakdown,
     DatasetInfo,
     Figure,
+    PartInfo,
     PromptsInfo,
     Results,
     SampleCoverage,
@@ -184,7 +185,7 @@ def score_tasks(
 def _results(run: ReadRun, samples: Sequence[ScoredSample], counted: Counted, known_count: int) -> Results:
     """Return the results from the samples whose reference is known, of `known_count` examples."""
     description, task, identity = run.description, run.task, run.description.identity
-    scored, options = [s for s in samples if s.is_counted], other_options(task)
+    scored, options, part = [s for s in samples if s.is_counted], other_options(task), description.data.part
     with guarded(task, "statistics", f"{len(scored)} samples"):
         details = [group.resampled.statistics.published_figures() for group in counted.values()]
     return Results(
@@ -203,6 +204,7 @@ def _results(run: ReadRun, samples: Sequence[ScoredSample], counted: Counted, kn
             limit=description.data.limit,
             examples=known_count,
             content_hash=run.examples.content_hash,
+            part=None if part is None else PartInfo(words=part.words, asked=len(part.ids), of=part.of),
         ),
         generation=identity.generation,
         runs=description.runs,

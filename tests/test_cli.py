@@ -48,6 +48,7 @@ from barista_bench.mini import write_kitchen
 from barista_bench.other_graphs.importing import import_graphs
 from barista_bench.reporting import write_report
 from barista_bench.reporting.paper import set_statistics
+from barista_bench.preflight.settings import PreflightConfig
 from barista_bench.runs.ask.config import RunConfig, checked
 from barista_bench.runs.diff import diff
 from barista_bench.runs.log_reader import compact, merge
@@ -105,6 +106,7 @@ CALLED: dict[str, tuple[list[Callable], set[str]]] = {
         [score, import_recorded],
         {"folders", "option", "box_format", "think_tags", "log_to", "json", "num_proc"},
     ),
+    "preflight": ([PreflightConfig], {"config"}),
     "report": ([load_results, write_report], {"option", "max_size"}),
     "diff": ([diff], set()),
     "compact": ([compact], set()),

@@ -16,6 +16,7 @@ from barista_bench.core.guarding import raise_faults
 from barista_bench.diagnosis.running import DiagnoseConfig
 from barista_bench.errors import BudgetError, ConfigError, TaskError
 from barista_bench.interchange.trackers import Tracker, log_results
+from barista_bench.preflight.settings import PreflightConfig, is_seen, mark_seen
 from barista_bench.runs.ask.config import RunConfig
 from barista_bench.runs.score.results import summary_line
 
@@ -91,8 +92,38 @@ def run(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` 
         if dry_run:
             print_result(*estimate_text(estimate(config)).split("\n"))
             return
+        _offer_preflight(config)
         session = run_config(config)
+        mark_seen(config)
     _report_session(session)
+
+
+def _offer_preflight(config: RunConfig) -> None:
+    """Name the preflight, in one line, for a model that this machine has not asked before."""
+    if not is_seen(config):
+        address = f" --base-url {shlex.quote(config.base_url)}" if config.base_url else ""
+        echo(
+            f"new model: `barista-bench preflight --model {shlex.quote(config.model)}{address}` asks 20 questions with "
+            "known answers, and names wrong settings"
+        )
+
+
+@flag_command(app, PreflightConfig, positional="", rich_help_panel=RUN)
+def preflight(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
+    """Ask a model 20 drawn questions with known answers: box format, images, length, thoughts, tokens and cost.
+
+    Ends with exit code 1 if a setting is wrong, and names the flag.
+    """
+    from barista_bench.preflight.findings import preflight as ask_preflight
+
+    with exit_on_error():
+        found = ask_preflight(resolve_flags(PreflightConfig, flags))
+    for finding in found:
+        print_result(f"{finding.verdict:<8} {finding.topic:<9} {finding.found}")
+        if finding.remedy:
+            print_result(f"{'':<18} Fix: {finding.remedy}")
+    if any(finding.verdict == "problem" for finding in found):
+        raise typer.Exit(1)
 
 
 @flag_command(app, RunConfig, positional="data", rich_help_panel=RUN)

@@ -46,9 +46,9 @@ from barista_bench.interchange.recorded_answers import import_recorded, write_su
 from barista_bench.judging.config import JudgeConfig
 from barista_bench.mini import write_kitchen
 from barista_bench.other_graphs.importing import import_graphs
+from barista_bench.preflight.settings import PreflightConfig
 from barista_bench.reporting import write_report
 from barista_bench.reporting.paper import set_statistics
-from barista_bench.preflight.settings import PreflightConfig
 from barista_bench.runs.ask.config import RunConfig, checked
 from barista_bench.runs.diff import diff
 from barista_bench.runs.log_reader import compact, merge

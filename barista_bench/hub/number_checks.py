@@ -73,6 +73,8 @@ def _complaints(results: Results) -> Complaints:
         are_parts = max(fit.without_area, fit.outside) <= fit.boxes and fit.answers <= results.coverage.answered
         yield "box_fit", "" if is_fraction and are_parts else "has parts that are larger than the total"
     yield "dataset.part", "is a part of the set, which has no rank" if dataset.part else ""
+    shots = results.model.settings.get("shots")
+    yield "model.settings.shots", "" if shots is None else f"are {shots!r:.20}: no leaderboard takes worked examples"
     yield "reading", "is of a log read again after it was scored" if results.reading else ""
     if (letters := results.letters) is not None:
         is_part = letters.total == sum(letters.right.values()) <= results.coverage.answered

@@ -70,6 +70,14 @@ def aided(model: Model, texts: Mapping[str, str], settings: Mapping[str, str | i
     return kind(model, AIDED, settings, change)
 
 
+def with_changed_requests(model: Model, settings: Mapping[str, str | int], change: Change) -> Model:
+    """Return the model whose requests are changed first; its name stays, and `settings` say how."""
+    kind = _StreamingAblation if isinstance(model, StreamingModel) else _Ablation
+    changed = kind(model, "", settings, change)
+    changed.identity = replace(changed.identity, name=model.identity.name)
+    return changed
+
+
 def with_text(prompt: Prompt, text: str) -> Prompt:
     """The prompt with a text before its last part of text, which asks the question."""
     places = [place for place, part in enumerate(prompt.parts) if isinstance(part, TextPart)]

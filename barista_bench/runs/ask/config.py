@@ -169,6 +169,10 @@ class RunConfig(SpendingSettings, ModelSettings):
     failed_in: Path | None = Field(
         None, description="Ask only what this run gave no readable answer to: a run folder, or its parent."
     )
+    shots: Count | None = Field(
+        None, description="Show so many worked examples of the split train, of other videos, before each question."
+    )
+    shots_seed: int = Field(0, description="Seed of the choice of worked examples.")
     root: Path | None = Field(None, description="Folder with the videos of a linked dataset or frozen file.")
     prompts: Path | None = Field(
         None,

@@ -34,6 +34,7 @@ from barista_bench.runs.ask.catalog import (
 from barista_bench.runs.ask.config import ModelSettings, RunConfig, Shard, checked
 from barista_bench.runs.ask.opening import open_tasks
 from barista_bench.runs.ask.session import Session
+from barista_bench.runs.ask.shots import fingerprinted, with_shots
 from barista_bench.runs.log.inputs import AskedInput, asked_inputs, asks_in_steps, claim_inputs, prompts_digest
 from barista_bench.runs.log.sample_log import SampleLog, log_files, running_elsewhere
 from barista_bench.runs.log_reader import StepLog, answers_only, read_steps, step_files
@@ -80,9 +81,11 @@ def run_config(
         logs = [stack.enter_context(locked_log(opened_task.folder, shard, launch)) for opened_task in opened_tasks]
         model = model or open_model(config, shard, opened_tasks)
         model, opened_tasks = with_aids(model, config, opened_tasks)
+        model, shots = with_shots(model, config, opened_tasks)
         task_runs, versions, tells_times = [], getattr(model, "versions", {}), tells_own_times(model.identity)
         for opened_task, sample_log in zip(opened_tasks, logs, strict=True):
             inputs = asked_inputs(opened_task.task, opened_task.examples, model.box_format, timed=tells_times)
+            inputs = fingerprinted(inputs, opened_task.examples, shots)
             how = (model.identity, model.box_format, config, shard, versions)
             task_runs.append(stack.enter_context(claimed_run(opened_task, inputs, sample_log, *how)))
         # Only limits and progress bars need the spending; otherwise the logs are not read again.
@@ -271,13 +274,18 @@ def estimate(config: RunConfig, opened_tasks: Sequence[OpenedTask] | None = None
         config = config.model_copy(update={"model": ":".join([*ablations, "chance"])})
     model = load_model(config, [(opened.task, opened.examples) for opened in opened_tasks])
     model, opened_tasks = with_aids(model, config, opened_tasks)
+    model, shots = with_shots(model, config, opened_tasks)
     inner, change = unwrap_ablations(model)
     asker = Asker(model, config, Shard())
     task_runs = [
         TaskRun(
             opened.task,
             opened.examples,
-            asked_inputs(opened.task, opened.examples, model.box_format, timed=tells_own_times(model.identity)),
+            fingerprinted(
+                asked_inputs(opened.task, opened.examples, model.box_format, timed=tells_own_times(model.identity)),
+                opened.examples,
+                shots,
+            ),
             opened.folder,
             SampleLog(Shard().file(opened.folder, "samples")),
             only=opened.only,

@@ -22,6 +22,7 @@ from barista_bench.runs.score.comparability import Comparability, distinguishing
 from barista_bench.runs.score.labels import differing_media
 from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.stats import PropagationGraph, comparable_groups
+from barista_bench.stats.repetitions import repeated_scores
 from barista_bench.tables import Table, number
 
 
@@ -244,6 +245,9 @@ def _section(standing: TaskStanding, address: str, judged_runs: JudgedRuns, anal
     failures = diagnosis.failures([(label, analyses.failures.get(folder, ())) for label, folder in folders.items()])
     primary = runs[0].results.primary
     thoughts = [(label, analyses.thoughts.get(folder, ())) for label, folder in folders.items()]
+    repeated = [
+        (label, repeated_scores(run, judges.sample_scores(by_judge, label))) for label, run in standing.runs.items()
+    ]
     return Section(
         standing=standing,
         address=address,
@@ -257,6 +261,7 @@ def _section(standing: TaskStanding, address: str, judged_runs: JudgedRuns, anal
             diagnosis.comparisons(comparisons) if comparisons else None,
             *(table for table in judge_tables if table.title == judges.OVERVIEW),
             diagnosis.thoughts(thoughts, primary),
+            diagnosis.repetitions(repeated, runs[0].task.sample_score),
         ),
         breakdowns=tuple(breakdown_table(key, labels, primary) for key in groups),
         failures=_without_none(failures),

@@ -30,14 +30,14 @@ from barista_bench.diagnosis.conditions import PLAIN
 from barista_bench.diagnosis.records import DIAGNOSIS_FILE
 from barista_bench.errors import ConfigError, DataError, TaskError
 from barista_bench.files import text_out
-from barista_bench.runs.ask.config import RunConfig, Shard, checked
+from barista_bench.runs.ask.config import RunConfig, Shard, check_settings
 from barista_bench.runs.ask.opening import open_tasks
 from barista_bench.runs.ask.runner import run_config
 from barista_bench.runs.run_folder import CONFIG_FILE, Place
 from barista_bench.runs.score.samples import TaskOptions
 from barista_bench.runs.score.scoring import ScoredRun, options_of_each, read_scored, score_tasks
 from barista_bench.stats import compare_runs
-from barista_bench.stats.tables import breakdown_table, comparison_table, figure_table, headline_table, with_labels
+from barista_bench.stats.tables import breakdown_table, comparison_table, headline_table, metric_table, with_labels
 from barista_bench.tables import Table, to_html, to_text
 
 if TYPE_CHECKING:
@@ -94,12 +94,12 @@ class Evaluation:
 
     def to_frame(self) -> pd.DataFrame:
         """Return `figures`."""
-        return self.figures
+        return self.metrics
 
     @cached_property
-    def figures(self) -> pd.DataFrame:
+    def metrics(self) -> pd.DataFrame:
         """Return one row per model, task and score, with interval and coverage: see `stats.tables.figure_table`."""
-        return figure_table(self.runs)
+        return metric_table(self.runs)
 
     @cached_property
     def samples(self) -> pd.DataFrame:
@@ -114,7 +114,7 @@ class Evaluation:
                 "example_id": sample.example.example_id,
                 "video_id": sample.example.video_id,
                 "frame": sample.example.frames[0].frame_index,
-                "run": sample.record.run,
+                "repetition": sample.record.repetition,
                 "status": str(sample.record.status),
                 "text": sample.record.text,
                 **(sample.scores if sample.is_counted else {}),
@@ -178,7 +178,7 @@ def evaluate(
         data: folder written by `build`, name in the `datasets` cache, Hub dataset id, or frozen JSONL file.
         model: a value of `barista-bench run --model`.
         out: folder of the run folders, each named after its task; None for `runs/<model>`.
-        settings: fields of `runs.ask.config.RunConfig`, e.g. `task="relations"`, `runs=3`, `limit=100`.
+        settings: fields of `runs.ask.config.RunConfig`, e.g. `task="relations"`, `repetitions=3`, `limit=100`.
 
     Raises:
         ConfigError: a setting cannot be used, a run folder belongs to another run, or this is one of several processes.
@@ -187,7 +187,7 @@ def evaluate(
     """
     Shard.refuse_several()
     parent = RUNS / (re.sub(r"[^\w.-]+", "_", model).strip(".") or "_") if out is None else Path(out)
-    config = checked(RunConfig, {**settings, "data": str(data), "model": model, "out": parent})
+    config = check_settings(RunConfig, {**settings, "data": str(data), "model": model, "out": parent})
     opened_tasks = open_tasks(config)
     run_config(config, opened_tasks)
     runs, unscored = score_tasks(opened_tasks, config.root)

@@ -72,7 +72,9 @@ class AidBook:
         key = example.example_id, level
         if key not in self._inert:
             needed = self.needed(example, level)
-            self._inert[key] = _alike(needed, unneeded_facts(level, self._scene(example), needed)) if needed else []
+            self._inert[key] = (
+                _choose_alike(needed, unneeded_facts(level, self._scene(example), needed)) if needed else []
+            )
         return self._inert[key]
 
     def false(self, example: Example, level: Level) -> FalseFacts | None:
@@ -104,14 +106,14 @@ class AidBook:
             if not facts:
                 return None
             blocks.append(self._block(example, aid.level, facts, renamed, box_format))
-        return "\n".join([self._opening(example), *blocks]) + "\n\n" if blocks else ""
+        return "\n".join([self._open_text(example), *blocks]) + "\n\n" if blocks else ""
 
     def texts(self, examples: Iterable[Example], aids: Collection[Aid], box_format: BoxFormat) -> dict[str, str]:
         """Return example id to `text`, without the examples for which an aid cannot be made."""
         texts = {example.example_id: self.text(example, aids, box_format) for example in examples}
         return {example_id: text for example_id, text in texts.items() if text is not None}
 
-    def _opening(self, example: Example) -> str:
+    def _open_text(self, example: Example) -> str:
         scene = self._scene(example)
         shown = ", ".join(f"{(f.frame_index - scene.frames[0]) / _rate(scene.video):.2f}" for f in example.frames)
         count = "frame is" if len(example.frames) == 1 else "frames are"
@@ -148,7 +150,7 @@ def _rate(video: VideoRows) -> float:
     return video.fps or 1.0
 
 
-def _alike(needed: Sequence[Fact], pool: Sequence[Fact]) -> list[Fact]:
+def _choose_alike(needed: Sequence[Fact], pool: Sequence[Fact]) -> list[Fact]:
     """Pick one fact of the pool for each needed fact, of about the same length and preferably with the same names.
 
     Return an empty list if the pool is too small or the total length differs by more than `TOLERANCE`.
@@ -160,7 +162,10 @@ def _alike(needed: Sequence[Fact], pool: Sequence[Fact]) -> list[Fact]:
         if not left:
             return []
         wanted = lengths[fact] - surplus
-        best = min(range(len(left)), key=lambda at: (abs(lengths[left[at]] - wanted), left[at].names != fact.names, at))
+        best = min(
+            range(len(left)),
+            key=lambda index: (abs(lengths[left[index]] - wanted), left[index].names != fact.names, index),
+        )
         surplus += lengths[left[best]] - lengths[fact]
         chosen.append(left.pop(best))
     return in_order(chosen) if abs(surplus) <= TOLERANCE * sum(lengths[fact] for fact in needed) else []

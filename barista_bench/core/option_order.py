@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from barista_bench.core.example import Example, Json, Scored
 from barista_bench.core.options import Option
-from barista_bench.core.statistics import Figures, Floats, SampleStatistics
+from barista_bench.core.statistics import Floats, Metrics, SampleStatistics
 from barista_bench.core.task import Task
 from barista_bench.errors import ConfigError
 
@@ -106,11 +106,11 @@ class QuestionStatistics(SampleStatistics):
     def size(self) -> int:
         return len(self._numbers)
 
-    def figures(self, weights: Floats) -> Figures:
-        return self._questions.figures(weights[:, self._first])
+    def compute_metrics(self, weights: Floats) -> Metrics:
+        return self._questions.compute_metrics(weights[:, self._first])
 
-    def resampled_figures(self, weights: Floats, units: NDArray[np.int64]) -> Figures:
-        return self._questions.resampled_figures(weights, units[self._first])
+    def resampled_metrics(self, weights: Floats, units: NDArray[np.int64]) -> Metrics:
+        return self._questions.resampled_metrics(weights, units[self._first])
 
     def scores(self) -> dict[str, Floats]:
         return {name: values[self._numbers] for name, values in self._questions.scores().items()}

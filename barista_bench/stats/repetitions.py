@@ -16,7 +16,7 @@ from math import comb
 
 import numpy as np
 
-from barista_bench.core.guarding import guarded, unit_of
+from barista_bench.core.guarding import guard, unit_of
 from barista_bench.core.resampling import SCORE, Interval, ratio_interval
 from barista_bench.errors import TaskError
 from barista_bench.runs.score.samples import ScoredSample
@@ -65,8 +65,8 @@ def repeated_scores(run: ScoredRun, judges: Mapping[str, JudgeScores] | None = N
 
     Raises TaskError if the task's code fails.
     """
-    groups = [group for group in _by_example(run) if len(group) == run.results.runs]
-    if run.results.runs < 2 or not groups:
+    groups = [group for group in _by_example(run) if len(group) == run.results.repetitions]
+    if run.results.repetitions < 2 or not groups:
         return []
     name, units = run.task.sample_score, [unit_of(run.task, group[0].example) for group in groups]
     scores = [[sample.scores[name] for sample in group] for group in groups]
@@ -74,13 +74,18 @@ def repeated_scores(run: ScoredRun, judges: Mapping[str, JudgeScores] | None = N
     def row(way: str, k: int, values: Sequence[float]) -> RepeatedScore:
         is_bounded = all(0 <= value <= 1 for value in values)
         part, whole = np.array(values), np.ones(len(values))
-        ends = ratio_interval(part, whole, runs=[0] * len(values), units=units, bounds=SCORE if is_bounded else None)
+        ends = ratio_interval(
+            part, whole, repetitions=[0] * len(values), units=units, bounds=SCORE if is_bounded else None
+        )
         return RepeatedScore(way, k, statistics.fmean(values), ends, len(values))
 
-    sizes = [*[k for k in (1, 2, 4, 8, 16, 32, 64) if k < run.results.runs][: MOST_COLUMNS - 1], run.results.runs]
+    sizes = [
+        *[k for k in (1, 2, 4, 8, 16, 32, 64) if k < run.results.repetitions][: MOST_COLUMNS - 1],
+        run.results.repetitions,
+    ]
     rows = [row("best of k (pass@k)", k, [best_of(each, each, k) for each in scores]) for k in sizes]
     votes = [_majority(run, group) for group in groups]
-    rows.append(row("majority", run.results.runs, votes))
+    rows.append(row("majority", run.results.repetitions, votes))
     for label, judged in (judges or {}).items():
         order = [[judged.get(sample.name, -np.inf) for sample in group] for group in groups]
         pairs = list(zip(scores, order, strict=True))
@@ -106,7 +111,7 @@ def _majority(run: ScoredRun, group: Sequence[ScoredSample]) -> float:
     for sample in group:
         if sample.prediction is not None:
             answer: object = sample.prediction.value
-            with suppress(TaskError), guarded(run.task, "choices", sample.example):  # a task may not define it
+            with suppress(TaskError), guard(run.task, "choices", sample.example):  # a task may not define it
                 if run.task.choices(sample.example):
                     answer = sorted(run.task.answered_choices(sample.prediction))
             scores[json.dumps(answer, sort_keys=True)].append(sample.scores[run.task.sample_score])

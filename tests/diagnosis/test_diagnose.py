@@ -86,7 +86,7 @@ def test_a_diagnosis_that_was_killed_goes_on_and_says_the_same(
 
 
 def test_an_aided_run_is_told_its_aid_and_goes_on_no_leaderboard(kitchen_data: Path, tmp_path: Path) -> None:
-    settings = {"task": "relations", "model": "oracle", "runs": 1, "limit": 4}
+    settings = {"task": "relations", "model": "oracle", "repetitions": 1, "limit": 4}
     runner.run(kitchen_data, tmp_path, aid="objects", **settings)
     results = score(tmp_path / "relations").results
     assert results.model.name == "aided:oracle"

@@ -33,7 +33,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> BatchServer:
 
 
 def ask(data: Path, folder: Path, url: str = URL, **settings: Any) -> None:
-    run(data, folder, **{"model": "served:m", "base_url": url, "runs": 2, "batch_api": True, **settings})
+    run(data, folder, **{"model": "served:m", "base_url": url, "repetitions": 2, "batch_api": True, **settings})
 
 
 def answers(folder: Path) -> dict[tuple[str, int], str]:

@@ -26,7 +26,7 @@ def test_videos_metadata_and_ids_choose_together(dataset: Path, tmp_path: Path) 
     ids = tmp_path / "ids.txt"
     ids.write_text("\n".join(example.example_id for example in examples[::2]))
     words = ("--videos", video, "--where", f"{key}={value}", "--example-ids", ids)
-    flags = ("--model", "oracle", "--task", "relations", "--runs", 1)
+    flags = ("--model", "oracle", "--task", "relations", "--repetitions", 1)
     barista("run", dataset, *flags, *words, "--out", tmp_path / "part")
     wanted = {e.example_id for e in examples[::2] if e.video_id == video and str(e.metadata[key]) == value}
     assert 0 < len(wanted) < len(examples)
@@ -39,12 +39,12 @@ def test_videos_metadata_and_ids_choose_together(dataset: Path, tmp_path: Path) 
 def part(dataset: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("part") / "run"
     video = next(iter(read_frozen(dataset / "frozen/relations.jsonl", "barista"))).video_id
-    run(dataset, folder, runs=1, videos=[video])
+    run(dataset, folder, repetitions=1, videos=[video])
     return folder
 
 
 def test_a_part_never_ranks_beside_whole_sets(part: Path, dataset: Path, tmp_path: Path) -> None:
-    run(dataset, tmp_path / "whole", runs=1)
+    run(dataset, tmp_path / "whole", repetitions=1)
     for folder in (part, tmp_path / "whole"):
         barista("score", folder)
     results = [read_results(folder / "results.json") for folder in (part, tmp_path / "whole")]
@@ -59,14 +59,14 @@ def test_the_same_choice_goes_on_and_another_is_refused(part: Path, dataset: Pat
     choice = read_run(part).data.part
     assert choice is not None
     video = next(iter(read_frozen(dataset / "frozen/relations.jsonl", "barista"))).video_id
-    assert run(dataset, part, runs=1, videos=[video]).asked == 0
+    assert run(dataset, part, repetitions=1, videos=[video]).asked == 0
     with pytest.raises(ConfigError, match="choice"):
-        run(dataset, part, runs=1)
+        run(dataset, part, repetitions=1)
 
 
 def test_a_choice_of_all_is_the_whole_set(dataset: Path, tmp_path: Path) -> None:
     videos = {example.video_id for example in read_frozen(dataset / "frozen/relations.jsonl", "barista")}
-    run(dataset, tmp_path / "run", runs=1, videos=sorted(videos))
+    run(dataset, tmp_path / "run", repetitions=1, videos=sorted(videos))
     assert read_run(tmp_path / "run").data.part is None
 
 

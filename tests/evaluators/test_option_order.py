@@ -74,11 +74,11 @@ def test_a_question_is_right_only_if_every_rotation_is() -> None:
     task = Quiz()
     whole, half = (list(reordered(task, question(number, count), "circular")) for number, count in ((0, 4), (1, 2)))
     right = [scored(each, task.correct_choices(each)[0]) for each in (*whole, *half)]
-    assert statistics_of(task, right).published_figures()["accuracy"] == 1.0
+    assert statistics_of(task, right).published_metrics()["accuracy"] == 1.0
     one_wrong = [*right[:-1], scored(half[-1], "A" if right[-1].prediction.value["choice_id"] == "B" else "B")]  # type: ignore[union-attr]
-    assert statistics_of(task, one_wrong).published_figures()["accuracy"] == 0.5
-    assert statistics_of(task, right[1:]).published_figures()["accuracy"] == 0.5  # a rotation is missing
-    assert statistics_of(task, [scored(each, "A") for each in (*whole, *half)]).published_figures()["accuracy"] == 0.0
+    assert statistics_of(task, one_wrong).published_metrics()["accuracy"] == 0.5
+    assert statistics_of(task, right[1:]).published_metrics()["accuracy"] == 0.5  # a rotation is missing
+    assert statistics_of(task, [scored(each, "A") for each in (*whole, *half)]).published_metrics()["accuracy"] == 0.0
 
 
 def test_resamples_and_subsets_of_questions_count_each_once() -> None:
@@ -88,9 +88,9 @@ def test_resamples_and_subsets_of_questions_count_each_once() -> None:
     statistics = QuestionStatistics(plain, numbers)
     units = np.array([0, 0, 0, 1, 1, 0])
     weights = rng.integers(0, 3, (20, 2)).astype(float)
-    expected = plain.resampled_figures(weights, np.array([0, 1, 0]))["accuracy"]
-    assert np.array_equal(statistics.resampled_figures(weights, units)["accuracy"], expected, equal_nan=True)
-    assert statistics.subset([3, 4, 5]).published_figures()["accuracy"] == 0.5
+    expected = plain.resampled_metrics(weights, np.array([0, 1, 0]))["accuracy"]
+    assert np.array_equal(statistics.resampled_metrics(weights, units)["accuracy"], expected, equal_nan=True)
+    assert statistics.subset([3, 4, 5]).published_metrics()["accuracy"] == 0.5
     assert statistics.scores()["accuracy"].tolist() == [1.0, 1.0, 1.0, 0.0, 0.0, 1.0]
 
 
@@ -99,12 +99,12 @@ def test_a_model_that_always_answers_a(six_tasks: Path, tmp_path: Path, loads_mo
     use(ScriptedModel("stubborn", lambda example_id, seed: "ANSWER: A"))
     for option in ("as_built", "circular"):
         folder = tmp_path / option
-        run(six_tasks, folder, task="activity", model="served:stubborn", runs=1, option=[f"order={option}"])
+        run(six_tasks, folder, task="activity", model="served:stubborn", repetitions=1, option=[f"order={option}"])
         output = barista("score", folder).output
         assert "answers are A, which is right in" in output
     circular, built = (score(tmp_path / name).results for name in ("circular", "as_built"))
-    assert circular.figures["accuracy"].mean == 0.0
-    assert built.figures["accuracy"].mean > 0
+    assert circular.metrics["accuracy"].mean == 0.0
+    assert built.metrics["accuracy"].mean > 0
     assert circular.comparability != built.comparability
     barista("report", tmp_path / "circular", "--out", tmp_path / "report", "--no-compare")
     text = (tmp_path / "report/report.md").read_text(encoding="utf-8")
@@ -114,9 +114,11 @@ def test_a_model_that_always_answers_a(six_tasks: Path, tmp_path: Path, loads_mo
 
 def test_the_oracle_is_right_in_every_order(six_tasks: Path, tmp_path: Path) -> None:
     for number, order in enumerate(("circular:3", "shuffled:7")):
-        run(six_tasks, tmp_path / str(number), task="activity", model="oracle", runs=1, option=[f"order={order}"])
+        run(
+            six_tasks, tmp_path / str(number), task="activity", model="oracle", repetitions=1, option=[f"order={order}"]
+        )
         results = score(tmp_path / str(number)).results
-        assert results.figures["accuracy"].mean == 1.0
+        assert results.metrics["accuracy"].mean == 1.0
         assert f"order={order}" in results.comparability.options_in_words
 
 
@@ -131,7 +133,14 @@ def test_the_order_belongs_to_the_run(six_tasks: Path, tmp_path: Path) -> None:
 def test_a_part_of_the_set_is_chosen_before_its_rotations(six_tasks: Path, tmp_path: Path) -> None:
     names = [example.example_id for example in read_frozen(six_tasks / "frozen/activity.jsonl", "barista")]
     (tmp_path / "ids").write_text("\n".join(random.Random(0).sample(names, 3)))
-    run(six_tasks, tmp_path / "run", task="activity", runs=1, option=["order=circular"], example_ids=tmp_path / "ids")
+    run(
+        six_tasks,
+        tmp_path / "run",
+        task="activity",
+        repetitions=1,
+        option=["order=circular"],
+        example_ids=tmp_path / "ids",
+    )
     results = score(tmp_path / "run").results
     assert results.dataset.part is not None
-    assert (results.dataset.part.asked, results.figures["accuracy"].mean) == (3, 1.0)
+    assert (results.dataset.part.asked, results.metrics["accuracy"].mean) == (3, 1.0)

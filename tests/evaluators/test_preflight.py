@@ -134,7 +134,18 @@ def test_run_offers_it_once_for_a_model_that_it_has_not_seen(
     seen: Path, dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with ServedStandIn() as server:
-        flags = ("--model", "served:m", "--base-url", server.url, "--task", "relations", "--runs", 1, "--limit", 1)
+        flags = (
+            "--model",
+            "served:m",
+            "--base-url",
+            server.url,
+            "--task",
+            "relations",
+            "--repetitions",
+            1,
+            "--limit",
+            1,
+        )
         first = barista("run", dataset, *flags, "--out", tmp_path / "a")
         second = barista("run", dataset, *flags, "--out", tmp_path / "b")
     assert first.output.count("barista-bench preflight --model served:m --base-url") == 1

@@ -33,11 +33,11 @@ def test_the_same_log_by_another_box_format(fractions: Path) -> None:
     assert "log read again by box_format xyxy/1" in again
     files = {path.name: read_results(path) for path in fractions.glob("results*.json")}
     assert len(files) == 2
-    readings = {name: (results.reading, results.primary_figure) for name, results in files.items()}
-    reading, figure = readings.pop("results.json")
-    assert (reading, figure and figure.mean) == ({}, 0.0)
-    ((other, figure),) = readings.values()
-    assert (other, figure and figure.mean) == ({"box_format": "xyxy/1"}, 1.0)
+    readings = {name: (results.reading, results.primary_metric) for name, results in files.items()}
+    reading, metric = readings.pop("results.json")
+    assert (reading, metric and metric.mean) == ({}, 0.0)
+    ((other, metric),) = readings.values()
+    assert (other, metric and metric.mean) == ({"box_format": "xyxy/1"}, 1.0)
 
 
 def test_a_submission_takes_the_reading_fixed_before_scoring(fractions: Path) -> None:
@@ -72,4 +72,4 @@ def test_thoughts_are_split_off_by_other_tags(six_tasks: Path, tmp_path: Path) -
     results = barista("score", run, "--think-tags", "<<musing>>,<</musing>>", "--json").output
     (scored,) = json.loads(results)
     assert scored["reading"] == {"think_tags": "<<musing>>,<</musing>>"}
-    assert scored["figures"][scored["primary"]]["mean"] == 1.0
+    assert scored["metrics"][scored["primary"]]["mean"] == 1.0

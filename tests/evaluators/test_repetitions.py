@@ -43,7 +43,7 @@ def repeated(six_tasks: Path, tmp_path: Path, loads_model: object) -> Path:
 
     use: Use = loads_model(runner)  # type: ignore[operator]
     use(ScriptedModel("fickle", answer))
-    run(six_tasks, tmp_path / "run", task="activity", model="served:fickle", runs=5)
+    run(six_tasks, tmp_path / "run", task="activity", model="served:fickle", repetitions=5)
     return tmp_path / "run"
 
 
@@ -62,7 +62,7 @@ def test_each_way_is_scored_with_its_interval(repeated: Path) -> None:
 
 def test_a_judge_that_prefers_the_second_repetition(repeated: Path) -> None:
     scored = score(repeated)
-    judged = {sample.name: float(sample.record.run == 1) for sample in scored.samples}
+    judged = {sample.name: float(sample.record.repetition == 1) for sample in scored.samples}
     rows = {(row.way, row.k): row for row in repeated_scores(scored, {"jury": judged})}
     letters = [example.target["choice_id"] for example in scored.examples.examples]
     assert rows["best of k by jury", 5].mean == pytest.approx(statistics.fmean(name == "B" for name in letters))
@@ -77,5 +77,5 @@ def test_report_and_analysis_have_a_table(repeated: Path, tmp_path: Path) -> Non
 
 
 def test_one_repetition_has_none(six_tasks: Path, tmp_path: Path) -> None:
-    run(six_tasks, tmp_path / "run", task="activity", runs=1)
+    run(six_tasks, tmp_path / "run", task="activity", repetitions=1)
     assert repeated_scores(score(tmp_path / "run")) == []

@@ -54,7 +54,7 @@ def listener(one_content: Listener, monkeypatch: pytest.MonkeyPatch) -> Listener
 
 
 def ask(data: Path, folder: Path, **settings: object) -> None:
-    run(data, folder, **{"task": "activity", "model": "served:listener", "runs": 1, "split": "test", **settings})
+    run(data, folder, **{"task": "activity", "model": "served:listener", "repetitions": 1, "split": "test", **settings})
 
 
 def test_each_question_follows_worked_examples_of_other_videos(

@@ -63,7 +63,7 @@ def test_answers_in_reasoning_content_are_named_and_can_be_read_again(
 ) -> None:
     use: Use = loads_model(runner)  # type: ignore[operator]
     use(Thinker())
-    run(six_tasks, tmp_path / "run", task="activity", model="served:thinker", runs=1)
+    run(six_tasks, tmp_path / "run", task="activity", model="served:thinker", repetitions=1)
     output = barista("score", tmp_path / "run").output
     assert "most answers have no text but their thoughts" in output
     assert "--think-tags" in output

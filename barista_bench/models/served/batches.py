@@ -24,7 +24,7 @@ from barista_bench.errors import ModelError
 from barista_bench.files.reading import read_bounded_json
 from barista_bench.files.text_out import is_local
 from barista_bench.files.writing import write_whole
-from barista_bench.models.base import AnsweredRequest, Completion, Failure, GenerationConfig, Request, repeated
+from barista_bench.models.base import AnsweredRequest, Completion, Failure, GenerationConfig, Request, repeat_answer
 from barista_bench.models.served.client import certificates, longest_backoff
 from barista_bench.models.served.errors import CallError, DeclinedError, Endpoint, TransientError, status_error
 from barista_bench.models.served.replies import ReadingRules, read_reply
@@ -72,7 +72,9 @@ class Batches:
                 if all(name in self._entries for name in ids):
                     del waiting[number]
                     entries = [self._entries[name] for name in ids]
-                    entries = entries if len(ids) == len(request.seeds) else repeated(entries[0], len(request.seeds))
+                    entries = (
+                        entries if len(ids) == len(request.seeds) else repeat_answer(entries[0], len(request.seeds))
+                    )
                     yield number, AnsweredRequest(request, entries, 0.0)
             if not waiting:
                 return

@@ -20,7 +20,7 @@ from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.owned_folders import RUN, check_place
 from barista_bench.files.writing import name_full_disk
 from barista_bench.models import Model, ModelIdentity, Request
-from barista_bench.models.ablations import aided, unwrap_ablations
+from barista_bench.models.ablations import add_aids, unwrap_ablations
 from barista_bench.models.base import tells_own_times
 from barista_bench.runs.ask.answers import Spending, logged_tokens, prices_of
 from barista_bench.runs.ask.asking import Asker, TaskRun
@@ -31,12 +31,12 @@ from barista_bench.runs.ask.catalog import (
     training_records,
     without_ablations,
 )
-from barista_bench.runs.ask.config import ModelSettings, RunConfig, Shard, checked
+from barista_bench.runs.ask.config import ModelSettings, RunConfig, Shard, check_settings
 from barista_bench.runs.ask.opening import open_tasks
 from barista_bench.runs.ask.session import Session
 from barista_bench.runs.ask.shots import fingerprinted, with_shots
 from barista_bench.runs.log.inputs import AskedInput, asked_inputs, asks_in_steps, claim_inputs, prompts_digest
-from barista_bench.runs.log.sample_log import SampleLog, log_files, running_elsewhere
+from barista_bench.runs.log.sample_log import SampleLog, find_running_elsewhere, log_files
 from barista_bench.runs.log_reader import StepLog, answers_only, read_steps, step_files
 from barista_bench.runs.run_folder import OpenedTask, claim, data_location, package_versions, run_description
 
@@ -60,7 +60,7 @@ def run(data: str | Path, out: str | Path, **settings: object) -> Session:
         DataError, ModelError: the data or the model cannot be used.
         BudgetError: the remaining requests do not fit `max_cost` or `max_tokens_total`; all answers so far are logged.
     """
-    return run_config(checked(RunConfig, {"data": str(data), "out": Path(out), **settings}))
+    return run_config(check_settings(RunConfig, {"data": str(data), "out": Path(out), **settings}))
 
 
 def run_config(
@@ -157,14 +157,14 @@ def with_aids(model: Model, config: RunConfig, opened_tasks: Sequence[OpenedTask
         "aid_version": VERSION,
         "aid_hash": texts_hash(all_texts),
     }
-    return aided(model, all_texts, settings), aided_tasks
+    return add_aids(model, all_texts, settings), aided_tasks
 
 
 @contextmanager
 def locked_log(folder: Path, shard: Shard, launch: str) -> Iterator[SampleLog]:
     """Open this process's log of a run folder. Raises ConfigError if another start is still working there."""
     with SampleLog(shard.file(folder, "samples"), launch, hint=shard.sharing_hint) as log:
-        if busy := running_elsewhere(folder, launch):
+        if busy := find_running_elsewhere(folder, launch):
             raise ConfigError(f"{folder}: another start still writes {busy[0]}. Fix: wait for it, or use another --out")
         yield log
 
@@ -199,7 +199,7 @@ def claimed_run(
         model=model,
         box_format=box_format,
         generation=asdict(config.generation),
-        runs=config.runs,
+        repetitions=config.repetitions,
         name=config.name,
         data=data_location(opened.folder, opened.data, config.root, None if opened.part else config.limit).model_copy(
             update={"part": opened.part}

@@ -125,7 +125,7 @@ def _failed(folder: Path, opened: OpenedTask) -> frozenset[str]:
     run = read_samples(run_folder, data=opened.data)
     if (run.task.benchmark, run.task.name) != (task.benchmark, task.name):
         raise ConfigError(f"failed_in: {run_folder} is of {run.task.name}, not {task.name}. Fix: name that task")
-    repetitions = range(run.description.runs)
+    repetitions = range(run.description.repetitions)
     answered = {sample.name for sample in run.samples if sample.record.status is Status.OK}
     names = (example.example_id for example in run.examples.examples)
     return frozenset(name for name in names if any((name, number) not in answered for number in repetitions))

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from PIL import Image
 
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.guarding import guarded
+from barista_bench.core.guarding import guard
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart
 from barista_bench.core.task import Example, Task
 from barista_bench.data.dataset import ExampleSet, Pictures, open_examples
@@ -153,7 +153,7 @@ def _shot(model: Model, task: Task, train: ExampleSet, place: int, store: FrameS
 
 
 def _texts(task: Task, example: Example, box_format: BoxFormat) -> tuple[Prompt, str]:
-    with guarded(task, "prompt", example):
+    with guard(task, "prompt", example):
         prompt = task.prompt(example, box_format)
-    with guarded(task, "reference_answer", example):
+    with guard(task, "reference_answer", example):
         return prompt, task.reference_answer(example, box_format)

@@ -14,7 +14,7 @@ from tests.one_run import run
 
 
 def recorded_run(
-    data: Path, folder: Path, task: str, answer: Callable[[Example], str], *, runs: int = 1, **settings: Any
+    data: Path, folder: Path, task: str, answer: Callable[[Example], str], *, repetitions: int = 1, **settings: Any
 ) -> Path:
     """Make a run folder of the answers to each example of a task of BARISTA."""
     rows: list[object] = [{"format": "barista_bench.predictions/1", "box_format": "xyxy/1000"}]
@@ -22,7 +22,7 @@ def recorded_run(
         rows.append({"example_id": example.example_id, "answer": answer(example)})
     answers = folder.with_suffix(".jsonl")
     answers.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    run(data, folder, task=task, model=f"predictions:{answers}", runs=runs, **settings)
+    run(data, folder, task=task, model=f"predictions:{answers}", repetitions=repetitions, **settings)
     return folder
 
 

@@ -39,7 +39,7 @@ def ask(data: Path, folder: Path, url: str = URL, **settings: Any) -> None:
 def answers(folder: Path) -> dict[tuple[str, int], str]:
     records = [json.loads(line) for line in (folder / "samples.jsonl").read_text().splitlines()]
     finished = [each for each in records if each["status"] != "infra_error"]
-    by_name = {(each["example_id"], each["run"]): each["text"] for each in finished}
+    by_name = {(each["example_id"], each["repetition"]): each["text"] for each in finished}
     assert len(by_name) == len(finished)
     return by_name
 

@@ -72,7 +72,7 @@ def test_report_and_analysis_have_a_table(repeated: Path, tmp_path: Path) -> Non
     barista("report", repeated, "--out", tmp_path / "report", "--no-compare", "--tables")
     (table,) = (tmp_path / "report").rglob("*repetitions.csv")
     assert "majority" in table.read_text(encoding="utf-8")
-    barista("analyse", repeated, "--out", tmp_path / "analysis")
+    barista("compare", "all", repeated, "--out", tmp_path / "analysis")
     assert "majority" in (tmp_path / "analysis/repetitions.csv").read_text(encoding="utf-8")
 
 

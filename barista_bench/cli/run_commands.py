@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -93,9 +94,27 @@ def run(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` 
             print_result(*estimate_text(estimate(config)).split("\n"))
             return
         _offer_preflight(config)
+        if config.sweep:
+            _sweep(config)
+            return
         session = run_config(config)
         mark_seen(config)
     _report_session(session)
+
+
+def _sweep(config: RunConfig) -> None:
+    """Run all combinations; print their table, and draw it if the libraries are there."""
+    from barista_bench.runs.ask.sweep import run_sweep
+    from barista_bench.tables import to_text
+
+    table = run_sweep(config)
+    print_result(*to_text(table).splitlines())
+    echo(f"wrote {config.out / 'sweep.csv'}")
+    if find_spec("matplotlib"):
+        from barista_bench.plots import write_figure
+
+        for path in write_figure(table, config.out, "sweep"):
+            echo(f"wrote {path}")
 
 
 def _offer_preflight(config: RunConfig) -> None:

@@ -106,6 +106,22 @@ def first_frame(request: Request) -> Request:
     return _with_images(request, placed[:1])
 
 
+def shown_less(request: Request, frames: int | None, max_side: int | None) -> Request:
+    """Keep at most `frames` of the images, evenly spread, none larger than `max_side` pixels."""
+    placed = [part.index for part in request.prompt.parts if isinstance(part, ImagePart)]
+    if frames is not None and len(placed) > frames:
+        request = _with_images(request, [placed[number * len(placed) // frames] for number in range(frames)])
+    if max_side is None:
+        return request
+    images, files = list(request.images), list(request.files)
+    for place, image in enumerate(images):
+        if max(image.size) > max_side:
+            images[place] = image.copy()
+            images[place].thumbnail((max_side, max_side))
+            files[place : place + 1] = [None] if files else []
+    return replace(request, images=tuple(images), files=tuple(files))
+
+
 def shuffled_frames(request: Request) -> Request:
     """Shuffle all images by the request's id: the order is the same for every model, batch and run.
 

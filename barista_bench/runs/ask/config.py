@@ -169,6 +169,18 @@ class RunConfig(SpendingSettings, ModelSettings):
     failed_in: Path | None = Field(
         None, description="Ask only what this run gave no readable answer to: a run folder, or its parent."
     )
+    frames: Count | None = Field(
+        None, description="Show at most so many images of a question, evenly spread; its text stays as it is."
+    )
+    max_side: int | None = Field(
+        None, ge=16, description="Scale images down to this longer side in pixels, in every engine."
+    )
+    sweep: Texts = Field(
+        (),
+        description="Run once for each value, NAME=VALUE,VALUE with a setting or task option; may be repeated for all "
+        "combinations. One table and chart compare them.",
+        max_length=5,
+    )
     shots: Count | None = Field(
         None, description="Show so many worked examples of the split train, of other videos, before each question."
     )

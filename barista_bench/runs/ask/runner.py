@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from barista_bench.aids.levels import parse_aids
@@ -20,7 +21,7 @@ from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.owned_folders import RUN, check_place
 from barista_bench.files.writing import name_full_disk
 from barista_bench.models import Model, ModelIdentity, Request
-from barista_bench.models.ablations import add_aids, unwrap_ablations
+from barista_bench.models.ablations import add_aids, shown_less, unwrap_ablations, with_changed_requests
 from barista_bench.models.base import tells_own_times
 from barista_bench.runs.ask.answers import Spending, logged_tokens, prices_of
 from barista_bench.runs.ask.asking import Asker, TaskRun
@@ -81,7 +82,7 @@ def run_config(
         logs = [stack.enter_context(locked_log(opened_task.folder, shard, launch)) for opened_task in opened_tasks]
         model = model or open_model(config, shard, opened_tasks)
         model, opened_tasks = with_aids(model, config, opened_tasks)
-        model, shots = with_shots(model, config, opened_tasks)
+        model, shots = with_shots(with_less_shown(model, config), config, opened_tasks)
         task_runs, versions, tells_times = [], getattr(model, "versions", {}), tells_own_times(model.identity)
         for opened_task, sample_log in zip(opened_tasks, logs, strict=True):
             inputs = asked_inputs(opened_task.task, opened_task.examples, model.box_format, timed=tells_times)
@@ -126,6 +127,20 @@ def open_model(config: RunConfig, shard: Shard, opened_tasks: Sequence[OpenedTas
     if not shard.is_alone:
         raise ConfigError("a cluster needs a single driver process. Fix: leave cluster out, or start one process")
     return ClusterModel(config, config.cluster, tasks)
+
+
+def with_less_shown(model: Model, config: RunConfig) -> Model:
+    """Return the model that is shown fewer or smaller images, as `frames` and `max_side` ask.
+
+    Raises:
+        ConfigError: the setting cannot be used with this engine or box format.
+    """
+    settings = {name: value for name in ("frames", "max_side") if (value := getattr(config, name)) is not None}
+    if not settings:
+        return model
+    if config.cluster is not None or (config.max_side is not None and model.box_format.scale is None):
+        raise ConfigError("frames and max_side fit no cluster, and max_side no boxes in pixels. Fix: leave them out")
+    return with_changed_requests(model, settings, partial(shown_less, frames=config.frames, max_side=config.max_side))
 
 
 def with_aids(model: Model, config: RunConfig, opened_tasks: Sequence[OpenedTask]) -> tuple[Model, list[OpenedTask]]:
@@ -274,7 +289,7 @@ def estimate(config: RunConfig, opened_tasks: Sequence[OpenedTask] | None = None
         config = config.model_copy(update={"model": ":".join([*ablations, "chance"])})
     model = load_model(config, [(opened.task, opened.examples) for opened in opened_tasks])
     model, opened_tasks = with_aids(model, config, opened_tasks)
-    model, shots = with_shots(model, config, opened_tasks)
+    model, shots = with_shots(with_less_shown(model, config), config, opened_tasks)
     inner, change = unwrap_ablations(model)
     asker = Asker(model, config, Shard())
     task_runs = [

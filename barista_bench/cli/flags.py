@@ -69,11 +69,13 @@ def flag_command(
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Make a function of keywords a command with one flag per field, except the `hidden` fields.
 
-    `positional` names the field that may be given without its flag. Flags have no defaults: None or an empty list means
-    "not given", and `named_flags` drops such values.
+    `positional` names the fields, in order, that may be given without their flags. Flags have no defaults: None or an
+    empty list means "not given", and `named_flags` drops such values.
     """
     fields = {name: field for name, field in settings_type.model_fields.items() if name not in hidden}
-    parameters = [_parameter(name, field, name == positional) for name, field in fields.items()]
+    first = positional.split()
+    fields = {**{name: fields[name] for name in first if name in fields}, **fields}
+    parameters = [_parameter(name, field, name in first) for name, field in fields.items()]
     parameters += [CONFIG_FLAG, DRY_RUN_FLAG] if dry_run else [CONFIG_FLAG]
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:

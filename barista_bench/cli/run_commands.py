@@ -19,6 +19,7 @@ from barista_bench.errors import BudgetError, ConfigError, TaskError
 from barista_bench.interchange.trackers import Tracker, log_results
 from barista_bench.preflight.settings import PreflightConfig, is_seen, mark_seen
 from barista_bench.runs.ask.config import RunConfig
+from barista_bench.runs.ask.watching import WatchConfig
 from barista_bench.runs.score.results import summary_line
 
 if TYPE_CHECKING:
@@ -115,6 +116,21 @@ def _sweep(config: RunConfig) -> None:
 
         for path in write_figure(table, config.out, "sweep"):
             echo(f"wrote {path}")
+
+
+@flag_command(app, WatchConfig, positional="checkpoints data", hidden=("model", "sweep"), name="run watch")
+def run_watch(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
+    """Score a fixed part of a dataset at every checkpoint of a training, and write the curve to OUT/curve.csv.
+
+    Start it again to resume; --follow waits for further checkpoints.
+    """
+    from barista_bench.runs.ask.watching import watch
+    from barista_bench.tables import to_text
+
+    with exit_on_error():
+        config = resolve_flags(WatchConfig, flags)
+        print_result(*to_text(watch(config, tell=echo)).splitlines())
+        echo(f"wrote {config.out / 'curve.csv'}")
 
 
 def _offer_preflight(config: RunConfig) -> None:

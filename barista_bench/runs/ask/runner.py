@@ -68,6 +68,8 @@ def run_config(
     config: RunConfig, opened_tasks: Sequence[OpenedTask] | None = None, model: Model | None = None
 ) -> Session:
     """Do the same as `run`, with resolved settings; pass tasks and model if they are open already."""
+    if config.sweep:
+        raise ConfigError("a sweep is several runs. Fix: use the command `run`, or `run_sweep` of runs/ask/sweep.py")
     started = time.perf_counter()
     shard = Shard.from_environment()
     prices = prices_of(config, config.model)

@@ -52,6 +52,7 @@ from barista_bench.preflight.settings import PreflightConfig
 from barista_bench.reporting import write_report
 from barista_bench.reporting.paper import set_statistics
 from barista_bench.runs.ask.config import RunConfig, check_settings
+from barista_bench.runs.ask.watching import WatchConfig
 from barista_bench.runs.diff import diff
 from barista_bench.runs.log_reader import compact, merge
 from barista_bench.runs.score.scoring import score
@@ -110,6 +111,7 @@ CALLED: dict[str, tuple[list[Callable], set[str]]] = {
         {"folders", "option", "box_format", "think_tags", "log_to", "json", "num_proc"},
     ),
     "preflight": ([PreflightConfig], {"config"}),
+    "run watch": ([WatchConfig], {"config"}),
     "report": ([load_results, write_report], {"option", "max_size"}),
     "compare settings": ([diff], set()),
     "run compact": ([compact], set()),

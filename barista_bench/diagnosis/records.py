@@ -10,11 +10,11 @@ from typing import Final, Literal
 from pydantic import Field
 
 from barista_bench.aids.levels import Level
+from barista_bench.core.statistics import holm
 from barista_bench.diagnosis.conditions import Design
 from barista_bench.diagnosis.estimates import ALPHA, Estimate, Estimates, cause_p, is_unused
 from barista_bench.files.reading import Line, Strict, read_model
 from barista_bench.files.writing import write_whole
-from barista_bench.stats.comparison import holm
 from barista_bench.tables import Ranged, Table, Value, number_columns, text_columns
 
 DIAGNOSIS_FILE: Final = "diagnosis.json"

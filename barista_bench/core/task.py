@@ -116,6 +116,13 @@ class Question(ABC):
         """Return the labels of the right `choices`; empty if there are none, or the reference is hidden."""
         return ()
 
+    def with_order(self, example: Example, order: Sequence[int]) -> Example:
+        """Return the example with its choices in another order: `order` are the places, from 0, of the choices.
+
+        The label of a place stays. Raises ConfigError if the task cannot do so.
+        """
+        raise ConfigError(f"{self.benchmark}/{self.name} cannot reorder choices. Fix: leave the option order out")
+
     def answered_choices(self, prediction: Prediction) -> Sequence[str]:
         """Return the labels of `choices` that an answer names. Raises ConfigError if the task does not define this."""
         raise ConfigError(f"{type(self).__name__} has choices, but no `answered_choices`. Fix: leave its runs out")

@@ -70,6 +70,14 @@ def add_aids(model: Model, texts: Mapping[str, str], settings: Mapping[str, str 
     return kind(model, AIDED, settings, change)
 
 
+def with_changed_requests(model: Model, settings: Mapping[str, str | int], change: Change) -> Model:
+    """Return the model whose requests are changed first; its name stays, and `settings` say how."""
+    kind = _StreamingAblation if isinstance(model, StreamingModel) else _Ablation
+    changed = kind(model, "", settings, change)
+    changed.identity = replace(changed.identity, name=model.identity.name)
+    return changed
+
+
 def with_text(prompt: Prompt, text: str) -> Prompt:
     """The prompt with a text before its last part of text, which asks the question."""
     places = [place for place, part in enumerate(prompt.parts) if isinstance(part, TextPart)]
@@ -96,6 +104,22 @@ def first_frame(request: Request) -> Request:
     """Keep only the image that the prompt places first."""
     placed = [part.index for part in request.prompt.parts if isinstance(part, ImagePart)]
     return _with_images(request, placed[:1])
+
+
+def shown_less(request: Request, frames: int | None, max_side: int | None) -> Request:
+    """Keep at most `frames` of the images, evenly spread, none larger than `max_side` pixels."""
+    placed = [part.index for part in request.prompt.parts if isinstance(part, ImagePart)]
+    if frames is not None and len(placed) > frames:
+        request = _with_images(request, [placed[number * len(placed) // frames] for number in range(frames)])
+    if max_side is None:
+        return request
+    images, files = list(request.images), list(request.files)
+    for place, image in enumerate(images):
+        if max(image.size) > max_side:
+            images[place] = image.copy()
+            images[place].thumbnail((max_side, max_side))
+            files[place : place + 1] = [None] if files else []
+    return replace(request, images=tuple(images), files=tuple(files))
 
 
 def shuffled_frames(request: Request) -> Request:

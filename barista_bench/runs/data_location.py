@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from barista_bench.benchmarks import task_class
+from barista_bench.data.chosen import ChosenExamples, in_order
 from barista_bench.data.dataset import ExampleSet, open_examples
 from barista_bench.data.manifest import MANIFEST
 from barista_bench.errors import BaristaError, DataError
@@ -67,6 +69,9 @@ def open_run_examples(folder: Path, description: RunDescription, data: Place, ro
         except BaristaError as error:
             refusals.append(error)
             continue
+        if stored.part is not None:
+            examples = ChosenExamples(examples, stored.part.ids)
+        examples = in_order(examples, task_class(identity.benchmark, identity.task)(), description.all_options)
         if examples.content_hash == identity.content_hash:
             return examples
         refusals.append(

@@ -110,6 +110,14 @@ class RunIdentity(_Part):
     options: dict[str, _Json] = {}
 
 
+class ChosenPart(_Part):
+    """The part of a set that a run asks: the choice in words, the number of examples of the set, and the ids."""
+
+    words: Line
+    of: Annotated[int, Field(ge=1, le=MAX_NUMBER)]
+    ids: Annotated[list[Annotated[str, StringConstraints(max_length=_MAX_TEXT)]], Field(min_length=1)]
+
+
 class RunData(_Part):
     """The paths of the data, and the number of examples that the run was limited to."""
 
@@ -118,6 +126,7 @@ class RunData(_Part):
     root: str | None
     absolute_root: str | None = None
     limit: Annotated[int, Field(ge=1, le=MAX_NUMBER)] | None
+    part: ChosenPart | None = None
 
 
 class _Prompts(_Part):
@@ -185,6 +194,7 @@ class OpenedTask:
         data: source of the examples.
         only: ids of the examples to ask; None for all.
         aids: its aids, if they are made already.
+        part: the choice of which `examples` are the result; None for all.
     """
 
     task: Task
@@ -193,6 +203,7 @@ class OpenedTask:
     data: str
     only: frozenset[str] | None = None
     aids: AidBook | None = None
+    part: ChosenPart | None = None
 
 
 def other_options(task: Task) -> dict[str, OptionValue]:
@@ -322,7 +333,13 @@ def _with_known_prompts(description: RunDescription, other: RunDescription) -> R
 def first_difference(before: RunDescription, now: RunDescription) -> tuple[str, object, object] | None:
     """Return the first condition that differs between two runs: its name and both values; None if all are equal."""
     old, new = (
-        {"limit": run.data.limit, "protocol": run.protocol, **run.identity.model_dump()} for run in (before, now)
+        {
+            "limit": run.data.limit,
+            "choice": run.data.part and run.data.part.words,
+            "protocol": run.protocol,
+            **run.identity.model_dump(),
+        }
+        for run in (before, now)
     )
     return _first_difference("", old, new)
 

@@ -104,6 +104,7 @@ class Cot(ChoiceTask, ReleaseTask[CotSampling]):
     prompt_package = "barista_bench.benchmarks.egocot"
     row_note = "frames of a video, a question, its lettered choices, and the right one with its reasons"
     answer_note = "steps of reasoning, and the letter of a choice"
+    right_key = "answer"
     breakdown_keys = ("split", "group", "subtask", "source")
 
     inputs_type = CotInputs

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,11 +13,13 @@ from barista_bench.benchmarks import BENCHMARKS, Benchmark, TaskSpec, find_task,
 from barista_bench.benchmarks.kinds.box_answers import BOX_PLACES, own_box_places
 from barista_bench.core.prompt import FROZEN_QUESTION, IMAGE_PLACES, IMAGE_TEXT, PromptTexts
 from barista_bench.data.cached_build import dataset_of
+from barista_bench.data.chosen import in_order
 from barista_bench.data.dataset import config_names, open_examples
 from barista_bench.data.manifest import DEFAULT_BENCHMARK, MANIFEST, read_manifest
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.runs.ask.catalog import check_fit, check_schemas
 from barista_bench.runs.ask.config import RunConfig
+from barista_bench.runs.ask.selection import chosen_tasks, is_chosen
 from barista_bench.runs.run_folder import CONFIG_FILE, OpenedTask
 
 ALL = "all"
@@ -77,14 +80,13 @@ def open_tasks(config: RunConfig) -> list[OpenedTask]:
 
 def open_questions(config: RunConfig) -> list[OpenedTask]:
     """Do the same as `open_tasks`, for any model."""
+    limit = None if is_chosen(config) else config.limit
     planned_tasks = list(_plan_all_benchmarks(config) if config.benchmark == ALL else _plan_one_benchmark(config))
     options_of_each = task_options([planned.spec.kind for planned in planned_tasks], config.options)
     opened_tasks = []
     for (spec, data, folder, split), options in zip(planned_tasks, options_of_each, strict=True):
         task = spec.kind(_read_wording(config, spec), options=options)
-        examples = open_examples(
-            data, spec.benchmark.name, spec.name, split=split, root=config.root, limit=config.limit
-        )
+        examples = open_examples(data, spec.benchmark.name, spec.name, split=split, root=config.root, limit=limit)
         task.refuse_others(examples.examples)
         opened_tasks.append(OpenedTask(task, examples, folder, data))
     task_by_example: dict[str, str] = {}
@@ -95,7 +97,8 @@ def open_questions(config: RunConfig) -> list[OpenedTask]:
                 raise ConfigError(
                     f"example {example.example_id!r} is in both {first} and {name}. Fix: run these tasks one by one"
                 )
-    return opened_tasks
+    opened_tasks = chosen_tasks(config, opened_tasks) if is_chosen(config) else opened_tasks
+    return [replace(one, examples=in_order(one.examples, one.task, one.task.chosen)) for one in opened_tasks]
 
 
 def _read_wording(config: RunConfig, spec: TaskSpec) -> PromptTexts | None:

@@ -21,7 +21,7 @@ from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.owned_folders import RUN, check_place
 from barista_bench.files.writing import name_full_disk
 from barista_bench.models import Model, ModelIdentity, Request
-from barista_bench.models.ablations import add_aids, unwrap_ablations
+from barista_bench.models.ablations import add_aids, shown_less, unwrap_ablations, with_changed_requests
 from barista_bench.models.base import tells_own_times
 from barista_bench.runs.ask.answers import Spending, logged_tokens, prices_of
 from barista_bench.runs.ask.asking import Asker, TaskRun
@@ -35,6 +35,7 @@ from barista_bench.runs.ask.catalog import (
 from barista_bench.runs.ask.config import ModelSettings, RunConfig, Shard, check_settings
 from barista_bench.runs.ask.opening import open_tasks
 from barista_bench.runs.ask.session import Session
+from barista_bench.runs.ask.shots import fingerprinted, with_shots
 from barista_bench.runs.data_location import data_location
 from barista_bench.runs.decide.contest import Contest
 from barista_bench.runs.decide.opening import WatchedRun, open_contest
@@ -71,6 +72,8 @@ def run_config(
     config: RunConfig, opened_tasks: Sequence[OpenedTask] | None = None, model: Model | None = None
 ) -> Session:
     """Do the same as `run`, with resolved settings; pass tasks and model if they are open already."""
+    if config.sweep:
+        raise ConfigError("a sweep is several runs. Fix: use the command `run`, or `run_sweep` of runs/ask/sweep.py")
     started = time.perf_counter()
     shard = Shard.from_environment()
     prices = prices_of(config, config.model)
@@ -86,9 +89,11 @@ def run_config(
         logs = [stack.enter_context(locked_log(opened_task.folder, shard, launch)) for opened_task in opened_tasks]
         model = model or open_model(config, shard, opened_tasks)
         model, opened_tasks = with_aids(model, config, opened_tasks)
+        model, shots = with_shots(with_less_shown(model, config), config, opened_tasks)
         task_runs, versions, tells_times = [], getattr(model, "versions", {}), tells_own_times(model.identity)
         for opened_task, sample_log in zip(opened_tasks, logs, strict=True):
             inputs = asked_inputs(opened_task.task, opened_task.examples, model.box_format, timed=tells_times)
+            inputs = fingerprinted(inputs, opened_task.examples, shots)
             how = (model.identity, model.box_format, config, shard, versions)
             task_runs.append(stack.enter_context(claimed_run(opened_task, inputs, sample_log, *how)))
         # Only limits and progress bars need the spending; otherwise the logs are not read again.
@@ -158,6 +163,20 @@ def open_model(config: RunConfig, shard: Shard, opened_tasks: Sequence[OpenedTas
     if not shard.is_alone:
         raise ConfigError("a cluster needs a single driver process. Fix: leave cluster out, or start one process")
     return ClusterModel(config, config.cluster, tasks)
+
+
+def with_less_shown(model: Model, config: RunConfig) -> Model:
+    """Return the model that is shown fewer or smaller images, as `frames` and `max_side` ask.
+
+    Raises:
+        ConfigError: the setting cannot be used with this engine or box format.
+    """
+    settings = {name: value for name in ("frames", "max_side") if (value := getattr(config, name)) is not None}
+    if not settings:
+        return model
+    if config.cluster is not None or (config.max_side is not None and model.box_format.scale is None):
+        raise ConfigError("frames and max_side fit no cluster, and max_side no boxes in pixels. Fix: leave them out")
+    return with_changed_requests(model, settings, partial(shown_less, frames=config.frames, max_side=config.max_side))
 
 
 def with_aids(model: Model, config: RunConfig, opened_tasks: Sequence[OpenedTask]) -> tuple[Model, list[OpenedTask]]:
@@ -233,7 +252,9 @@ def claimed_run(
         generation=asdict(config.generation),
         repetitions=config.repetitions,
         name=config.name,
-        data=data_location(opened.folder, opened.data, config.root, config.limit),
+        data=data_location(opened.folder, opened.data, config.root, None if opened.part else config.limit).model_copy(
+            update={"part": opened.part}
+        ),
         versions={**package_versions(), **(versions or {})},
         prices=prices_of(config, config.model).model_dump(),
         training_videos=sorted(training),
@@ -304,13 +325,18 @@ def estimate(config: RunConfig, opened_tasks: Sequence[OpenedTask] | None = None
         config = config.model_copy(update={"model": ":".join([*ablations, "chance"])})
     model = load_model(config, [(opened.task, opened.examples) for opened in opened_tasks])
     model, opened_tasks = with_aids(model, config, opened_tasks)
+    model, shots = with_shots(with_less_shown(model, config), config, opened_tasks)
     inner, change = unwrap_ablations(model)
     asker = Asker(model, config, Shard())
     task_runs = [
         TaskRun(
             opened.task,
             opened.examples,
-            asked_inputs(opened.task, opened.examples, model.box_format, timed=tells_own_times(model.identity)),
+            fingerprinted(
+                asked_inputs(opened.task, opened.examples, model.box_format, timed=tells_own_times(model.identity)),
+                opened.examples,
+                shots,
+            ),
             opened.folder,
             SampleLog(Shard().file(opened.folder, "samples")),
             only=opened.only,

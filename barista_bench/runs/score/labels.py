@@ -71,7 +71,11 @@ def differing_circumstances(runs: Sequence[ScoredRun]) -> list[str]:
 
 
 class Start(NamedTuple):
-    """A run folder, for its label. `given_name` is that of `run --name`; runs with equal `examples` are compared."""
+    """A run folder, for its label.
+
+    `given_name` is that of `run --name`; runs with equal `examples` are compared; `reading` names another reading of
+    the log, if the scores come from one.
+    """
 
     folder: Path
     given_name: str
@@ -79,6 +83,7 @@ class Start(NamedTuple):
     benchmark: str
     task: str
     examples: tuple[object, ...] = ()
+    reading: str = ""
 
 
 def run_labels(runs: Sequence[ScoredRun]) -> dict[Path, str]:
@@ -87,7 +92,11 @@ def run_labels(runs: Sequence[ScoredRun]) -> dict[Path, str]:
     for run in runs:
         results, dataset = run.results, run.results.dataset
         examples = (str(dataset.task_version), dataset.split, dataset.content_hash)
-        starts.append(Start(run.folder, run.name, results.model, dataset.benchmark, dataset.task, examples))
+        starts.append(
+            Start(
+                run.folder, run.name, results.model, dataset.benchmark, dataset.task, examples, results.reading_in_words
+            )
+        )
     return start_labels(starts)
 
 
@@ -146,7 +155,10 @@ def _names(starts: Sequence[Start]) -> dict[Path, str]:
     for start in starts:
         if not start.given_name and len(models_by_name[names[start.folder]]) > 1:
             names[start.folder] = start.model.label
-    return names
+    readings = {start.folder: start.reading for start in starts if start.reading}
+    return {
+        folder: f"{name}, read by {readings[folder]}" if folder in readings else name for folder, name in names.items()
+    }
 
 
 def _given_name(start: Start) -> str:

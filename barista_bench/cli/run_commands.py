@@ -142,7 +142,7 @@ def evaluate(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `reso
         raise typer.Exit(1)
 
 
-@flag_command(app, DiagnoseConfig, positional="data", dry_run=True, hidden=("aid",), rich_help_panel=RUN)
+@flag_command(app, DiagnoseConfig, positional="data", dry_run=True, rich_help_panel=RUN)
 def diagnose(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
     """Say why a model fails: tell it the truth of one level of the graph after the other, and ask again.
 

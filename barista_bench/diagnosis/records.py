@@ -22,6 +22,10 @@ NOTHING_MISSING: Final = 0.995
 """A score above this leaves too little missing to look for a cause."""
 
 
+CLAIMING: Final = ("grounding", "hand_object", "relations")
+"""Tasks whose truth changes when the evidence is hidden: an answer that still agrees claims what is not visible."""
+
+
 class Measured(Strict):
     """An estimate as JSON: None instead of NaN. Interval and p need at least two videos."""
 
@@ -71,6 +75,19 @@ class LevelDiagnosis(Strict):
     examples: int = Field(description="that are told it")
 
 
+class Compared(Strict):
+    """Mean sample scores of the same examples before and after a change: a view, or own answers in place of the truth.
+
+    `change` is `after` minus `before`, paired within examples.
+    """
+
+    name: Line
+    examples: int
+    before: Measured
+    after: Measured
+    change: Measured
+
+
 class Diagnosis(Strict):
     """The diagnosis of one model in one task.
 
@@ -80,6 +97,7 @@ class Diagnosis(Strict):
         asked: the levels that the task asks about; empty if it asks for a conclusion.
         left_out: reason to the number of examples left out of all conditions.
         unreadable: condition to status to the number of answers without a prediction.
+        views: each view beside the plain answers. `own`: aids with the model's own answers beside the true ones.
     """
 
     benchmark: Line
@@ -101,6 +119,8 @@ class Diagnosis(Strict):
     belief: Measured
     believes_any_text: bool
     levels: dict[Level, LevelDiagnosis]
+    views: list[Compared] = Field(default_factory=list)
+    own: list[Compared] = Field(default_factory=list)
 
     @property
     def subject(self) -> str:
@@ -187,8 +207,33 @@ def sentences(diagnosis: Diagnosis, adjusted: Mapping[tuple[str, str, Level], fl
     if d.unreadable:
         counts = ", ".join(f"{name} {sum(statuses.values())}" for name, statuses in d.unreadable.items())
         found.append(f"Answers that cannot be read, and count as wrong, by condition: {counts}.")
+    found += _compared_sentences(d)
     if d.remainder.value is not None:
         found.append(f"With all aids, {d.remainder.in_words} is still missing: {d.remainder_name}.")
+    return found
+
+
+def _compared_sentences(diagnosis: Diagnosis) -> list[str]:
+    """Return a sentence for each view and each aid with own answers."""
+    changes = {each.name: each for each in (*diagnosis.views, *diagnosis.own)}
+    found = []
+    for name, each in changes.items():
+        change, score = each.change.in_words, each.after.in_words
+        if name == "hide_evidence":
+            control = changes.get("hide_elsewhere")
+            beside = f"; with equal areas elsewhere hidden, by {control.change.in_words}" if control else ""
+            found.append(f"With its evidence hidden, its score changes by {change}{beside}.")
+            if diagnosis.task in CLAIMING:
+                found.append(f"It still claims what is hidden in {score}.")
+        elif name == "only_evidence":
+            found.append(f"With all but the evidence hidden, its score changes by {change}.")
+        elif name.startswith("own "):
+            found.append(f"With the {name.removeprefix('own ')} that it answered itself, not the true ones: {change}.")
+        elif name in ("mirrored", "reversed"):
+            found.append(f"In {name} clips, where the answer changes too, its score changes by {change}.")
+        elif name.endswith(", same answer"):
+            view = name.partition(",")[0]
+            found.append(f"In {view} clips, where the answer must not change, its score changes by {change}.")
     return found
 
 
@@ -201,6 +246,9 @@ def _turned(gain: Measured) -> str:
 
 
 _GIVEN: Final[dict[Level, str]] = {
+    "moment": "the frames that matter",
+    "zoom": "the evidence in full size",
+    "marks": "numbered objects",
     "objects": "object boxes",
     "states": "states of objects",
     "relations": "relations",
@@ -233,10 +281,16 @@ def diagnosis_table(diagnoses: Sequence[Diagnosis]) -> Table:
             ("any text", d.text, _text_finding(d)),
         )
     ]
+    rows += [
+        (d.task, d.model, each.name, None, each.change.cell, *(None,) * 4, each.examples, None, "change")
+        for d in diagnoses
+        for each in (*d.views, *d.own)
+    ]
     note = (
         "Share: what the aid of a level gains, minus its inert control, averaged over the orders in which levels can "
         "be given. Uptake: answers that follow a false aid. A cause gains more than nothing and more than inert text "
-        "(Holm over all levels, tasks and models)."
+        "(Holm over all levels, tasks and models). A change is the score in a view, or with own answers as an aid, "
+        "minus the plain or the truly aided one."
     )
     return Table.of("Why it fails", columns, rows, note)
 

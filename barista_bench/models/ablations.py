@@ -57,26 +57,13 @@ def ablated(model: Model, ablation: str) -> Model:
     return kind(model, ablation, settings, _CHANGES[ablation])
 
 
-def aided(model: Model, texts: Mapping[str, str], settings: Mapping[str, str | int]) -> Model:
-    """The model, given a text before the question of each request: `texts` by request id, empty for none.
+def aided(model: Model, settings: Mapping[str, str | int]) -> Model:
+    """Return the model under the name `aided:<name>`, with `settings` among its own. They say what its requests tell.
 
-    Its identity is `aided:<name>`, with `settings` among its own, which say what the texts are.
+    The requests are changed before the model receives them.
     """
-
-    def change(request: Request) -> Request:
-        return replace(request, prompt=with_text(request.prompt, texts[request.request_id]))
-
     kind = _StreamingAblation if isinstance(model, StreamingModel) else _Ablation
-    return kind(model, AIDED, settings, change)
-
-
-def with_text(prompt: Prompt, text: str) -> Prompt:
-    """The prompt with a text before its last part of text, which asks the question."""
-    places = [place for place, part in enumerate(prompt.parts) if isinstance(part, TextPart)]
-    parts = list(prompt.parts)
-    if places:
-        parts[places[-1]] = TextPart(text + parts[places[-1]].text)  # type: ignore[union-attr]
-    return Prompt(prompt.system, tuple(parts) if places else (*parts, TextPart(text)))
+    return kind(model, AIDED, settings, lambda request: request)
 
 
 def unwrap_ablations(model: Model) -> tuple[Model, Change]:

@@ -169,7 +169,13 @@ class RunConfig(SpendingSettings, ModelSettings):
     aid: Names = Field(
         (),
         description="Facts of the graph to tell with the question, e.g. objects,states; LEVEL:inert and LEVEL:false "
-        "are their controls. Such a run is a diagnosis, and on no leaderboard.",
+        "are their controls, objects=RUN tells the model's own answers. Such a run is on no leaderboard.",
+        max_length=9,
+    )
+    view: Names = Field(
+        (),
+        description="Less evidence, or a transformed question: hide_evidence, hide_elsewhere, only_evidence, mirrored "
+        "or reversed. Such a run is on no leaderboard.",
         max_length=5,
     )
 

@@ -12,6 +12,8 @@ from barista_bench.data.dataset import open_examples
 from tests.conftest import MadeOnce
 
 SAMPLING = {
+    "grounding": {"limit": 120},
+    "hand_object": {"limit": 60},
     "relations": {"frame_step": 10},
     "referring": {"frame_step": 30},
     "temporal_vqa": {"spacing": 5, "seed": 1},

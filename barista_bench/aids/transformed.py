@@ -7,25 +7,31 @@ masks are mirrored, and the words for left and right exchanged.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import groupby
 from typing import Any
 
 import msgspec
 import numpy as np
 
+from barista_bench.aids.facts import Scene
 from barista_bench.benchmarks.barista.change_detection import Category, Change
+from barista_bench.benchmarks.barista.clips import WINDOW
 from barista_bench.benchmarks.barista.qa_templates import write_pair
 from barista_bench.benchmarks.kinds.box_answers import reference_scale
 from barista_bench.core.example import Example
 from barista_bench.scene_graph import Rle, decode_mask
 from barista_bench.scene_graph.masks import encode_mask, run_problems
-from barista_bench.scene_graph.video_graph import HANDS
+from barista_bench.scene_graph.video_graph import HAND_RELATION, HANDS
 
 _SIDE = re.compile(r"\b(left|right)(?= (?:hands?|of|side)\b)|^(left|right)$", re.IGNORECASE)
 _OTHER_SIDE = {"left": "right", "right": "left", "Left": "Right", "Right": "Left"}
 _PIXELS, _ON_GRID = {"box", "boxes", "hand_pixels", "object_pixels"}, {"ground_truth_boxes", "hand_boxes", "object_box"}
 _CORNER_AND_SIZE = {"bbox", "bbox_xywh"}
+_NOTHING = ""
+"""The step of a hand that touches nothing."""
 _REVERSED_KINDS = {"opened": "closed", "new": "lost", "ended": "started"}
 _REVERSED_KINDS |= {after: before for before, after in _REVERSED_KINDS.items()}
 
@@ -42,12 +48,14 @@ def mirrored(example: Example, size: tuple[int, int]) -> Example | None:
     return replace(example, label=_swap_sides(example.label), inputs=inputs, target=target)
 
 
-def reversed_clip(example: Example) -> Example | None:
+def reversed_clip(scene: Scene) -> Example | None:
     """Return the example of the clip played backwards; None if the question is not about a clip, or asks nothing."""
+    example = scene.example
     if example.task != "temporal_vqa":
         return example if len(example.frames) > 1 else None
-    detect = _REVERSALS[str(example.target["category"])]
-    return _asked_again(example, detect(_changes(example)))
+    if example.target["category"] == "action_transition":
+        return _asked_again(example, _reversed_contacts(scene))
+    return _asked_again(example, _REVERSALS[str(example.target["category"])](_changes(example)))
 
 
 def _changes(example: Example) -> list[Change]:
@@ -133,22 +141,42 @@ def _reversed_places(changes: list[Change]) -> list[Change]:
     return sorted(others, key=lambda change: (change.number, change.kind == "lost", change.value, change.objects))
 
 
-def _reversed_contacts(changes: list[Change]) -> list[Change]:
-    """Return the timelines backwards, without a hand that would begin with an unknown step.
+def _reversed_contacts(scene: Scene) -> list[Change]:
+    """Return the timelines of both hands backwards.
 
-    The detector drops what comes before a hand's first contact, so a hand without one at the first keyframe is refused.
+    They are read from the graph: the clip's changes leave out what comes before a hand's first contact.
     """
-    first = min(change.start for change in changes)
-    timelines = []
-    for hand in dict.fromkeys(change.subject for change in changes):
-        own = [change for change in changes if change.subject == hand]
-        if own[0].start != first:
-            return []
-        backwards = own[::-1]
-        while backwards and not backwards[0].objects:
-            backwards = backwards[1:]
-        timelines += backwards if len(backwards) > 1 else []
-    return timelines
+    changes = []
+    for number, hand in enumerate(HANDS):
+        steps = [step for keyframe in reversed(scene.frames) if (step := _usual_contact(scene, hand, keyframe))]
+        timeline = [step for step, _ in groupby(steps)]
+        if timeline and timeline[0] == (_NOTHING,):
+            del timeline[0]
+        for touched in timeline if len(timeline) > 1 else ():
+            objects = [name for name in touched if name != _NOTHING]
+            ends = {"start": scene.frames[0], "end": scene.frames[-1]}
+            empty: dict[str, list[Any]] = {"object_ids": [], "rows": []}
+            changes.append(Change("action_transition", "contact", hand, "", number, objects, **empty, **ends))
+    return changes
+
+
+def _usual_contact(scene: Scene, hand: str, keyframe: int) -> tuple[str, ...]:
+    """Return what a hand touches most often around a keyframe; empty if the hand is not in view."""
+    video, counts = scene.video, Counter[tuple[str, ...]]()
+    for frame in reversed(range(max(0, keyframe - WINDOW), keyframe + WINDOW + 1)):
+        boxed = {row.object_id: row.category for row in video.boxes.get(frame, ())}
+        if hand not in boxed.values():
+            continue
+        touched = {
+            row.target
+            for row in video.relations
+            if row.kind == HAND_RELATION
+            and row.span[0] <= frame < row.span[1]
+            and boxed.get(row.source_id) == hand
+            and row.target_id in boxed
+        }
+        counts[tuple(sorted(touched)) or (_NOTHING,)] += 1
+    return counts.most_common(1)[0][0] if counts else ()
 
 
 def _reversed_activities(changes: list[Change]) -> list[Change]:
@@ -163,6 +191,5 @@ def _reversed_activities(changes: list[Change]) -> list[Change]:
 _REVERSALS: dict[str, Callable[[list[Change]], list[Change]]] = {
     "state_change": _reversed_states,
     "relation_change": _reversed_places,
-    "action_transition": _reversed_contacts,
     "activity_progression": _reversed_activities,
 }

@@ -42,7 +42,7 @@ class Viewed(msgspec.Struct, frozen=True):
 def viewed(view: View, scene: Scene) -> Viewed | None:
     """Return an example in a view; None if the view would change nothing, or cannot be made."""
     if view in ("mirrored", "reversed"):
-        transformed = mirrored(scene.example, scene.video.size) if view == "mirrored" else reversed_clip(scene.example)
+        transformed = mirrored(scene.example, scene.video.size) if view == "mirrored" else reversed_clip(scene)
         return None if transformed is None else Viewed(view, transformed)
     evidence = [
         [_dilated(box, scene.video.size) for box in evidence_boxes(scene, frame.frame_index)]

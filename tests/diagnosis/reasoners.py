@@ -1,6 +1,7 @@
 """Answers from aids: exact reasoners, which should score 1.
 
-Reasoners read the text and the data of pictures, and where a task asks a level the truth of that level; nothing else of the target.
+Reasoners read the text and the data of pictures, and where a task asks a level the truth of that level. They read
+nothing else of the target.
 """
 
 import json

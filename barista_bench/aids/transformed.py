@@ -154,9 +154,8 @@ def _reversed_contacts(scene: Scene) -> list[Change]:
             del timeline[0]
         for touched in timeline if len(timeline) > 1 else ():
             objects = [name for name in touched if name != _NOTHING]
-            ends = {"start": scene.frames[0], "end": scene.frames[-1]}
-            empty: dict[str, list[Any]] = {"object_ids": [], "rows": []}
-            changes.append(Change("action_transition", "contact", hand, "", number, objects, **empty, **ends))
+            start, end = scene.frames[0], scene.frames[-1]
+            changes.append(Change("action_transition", "contact", hand, "", number, objects, [], [], start, end))
     return changes
 
 

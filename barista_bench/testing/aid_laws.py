@@ -73,7 +73,7 @@ def copier_gains(book: AidBook, examples: Sequence[Example]) -> dict[tuple[tuple
         for told in (some for size in range(1, len(levels) + 1) for some in combinations(levels, size)):
             answers = []
             for kind in ("true", "inert"):
-                aids = [Aid(level, kind) for level in told]  # type: ignore[arg-type]
+                aids = [Aid(level, kind) for level in told]
                 answers.append(copied_answers(book.task, example, book.text(example, aids, DEFAULT_BOX_FORMAT) or ""))
             for copier, true in answers[0].items():
                 scores = [_score(book.task, example, answer) for answer in (true, answers[1][copier])]

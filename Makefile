@@ -60,7 +60,7 @@ run: $(VENV)/installed
 	  $(JUDGED:%='judge $(BUILD)/runs/% --judge lexical') \
 	  'report $(BUILD)/runs --out $(BUILD)/report' \
 	  'score $(SUBMITTED)' \
-	  'submit $(SUBMISSION)'
+	  'publish submission $(SUBMISSION)'
 	@echo "open $(BUILD)/report/report.html"
 
 # The same with more videos, frames and examples, and with `dual:tiny` in every task that gives options.
@@ -138,7 +138,7 @@ dist: $(VENV)/installed
 	rm -rf $(BUILD)/dist $(BUILD)/wheel
 	$(BIN)/python -m build --outdir $(BUILD)/dist
 	$(INSTALL) $(BUILD)/wheel $(BUILD)/dist/*.whl
-	cd $(BUILD) && wheel/bin/barista-bench && wheel/bin/barista-bench doctor
+	cd $(BUILD) && wheel/bin/barista-bench && wheel/bin/barista-bench show setup
 
 # What needs an environment of its own, before a release: docs/integrations.md holds the results.
 test-integrations: $(VENV)/installed $(BUILD)/ray/installed

@@ -61,7 +61,7 @@ PAPERS = {
     "egocot_2": "figure_2_questions",
     "egocot_3": "egocot_bench_figure_3_accuracy_by_subtask",
 }
-"""Counterparts of the papers' figures on the same page: files of `report --figures` and `stats`, shown as PNG."""
+"""Counterparts of the papers' figures on the same page: files of `report --figures` and `show stats`, shown as PNG."""
 
 
 class Screen(NamedTuple):
@@ -150,7 +150,7 @@ def figures() -> None:
 
 
 def paper_figures(browser: Browser) -> None:
-    """What `report --figures` and `stats` draw as the papers do, of all runs, as `docs/images/paper_<figure>.png`."""
+    """What `report --figures` and `show stats` draw as the papers do, of all runs: `docs/images/paper_<figure>.png`."""
     results = load_results(sorted((BUILD / "runs").iterdir()))
     program = typer.main.get_command(app)
     with tempfile.TemporaryDirectory() as folder:
@@ -158,7 +158,15 @@ def paper_figures(browser: Browser) -> None:
             if figure in results.plots:
                 results.plot(figure, out=folder)
         for source, benchmark in (("graphs", "barista"), ("data/egocot", "egocot")):
-            arguments = ["stats", str(BUILD / source), "--benchmark", benchmark, "--out", f"{folder}/{benchmark}"]
+            arguments = [
+                "show",
+                "stats",
+                str(BUILD / source),
+                "--benchmark",
+                benchmark,
+                "--out",
+                f"{folder}/{benchmark}",
+            ]
             program([*arguments, "--no-progress"], standalone_mode=False)
         for name, figure in PAPERS.items():
             page = browser.new_page(device_scale_factor=2)

@@ -17,6 +17,7 @@ import typer
 
 from barista_bench import __version__
 from barista_bench.cli.commands import app
+from barista_bench.cli.tree import SECTIONS
 
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
@@ -63,7 +64,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
     files.append(File.generated(config, f"{COMMANDS}.md", content=_index()))
     for name, command in _commands().items():
-        files.append(File.generated(config, f"{COMMANDS}/{name}.md", content="".join(_page(name, command))))
+        files.append(File.generated(config, f"{COMMANDS}/{name}.md", content="".join(_page(_program(), name, command))))
     named = [ROOT / path.removeprefix(f"{COPIED}/") for path in _leaves(config.nav) if path.startswith(f"{COPIED}/")]
     waiting = [*sorted((ROOT / "docs").rglob("*.md")), *named]
     seen: set[Path] = set()
@@ -197,27 +198,39 @@ def _listed(item: StructureItem, site: Path) -> Iterator[str]:
         yield f"- [{item.title}]({target})" + (f": {sentence[0]}" if sentence else "")
 
 
+def _program() -> typer.Context:
+    return typer.main.get_command(app).make_context("barista-bench", [], resilient_parsing=True)  # type: ignore[return-value]
+
+
 def _commands() -> dict[str, Any]:
-    return dict(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
+    """Commands with a name of one word; each has a page, which also shows the commands whose names begin with it."""
+    context = _program()
+    return {name: context.command.commands[name] for name in context.command.list_commands(context)}  # type: ignore[attr-defined]
 
 
 def _index() -> str:
-    sections: dict[str, list[str]] = {}
-    for name, command in _commands().items():
-        shown = f"- [`{name}`](commands/{name}.md): {_plain(command.get_short_help_str(sys.maxsize))}"
-        sections.setdefault(str(getattr(command, "rich_help_panel", "")), []).append(shown)
+    commands, sections = _commands(), list[str]()
+    for title, names in SECTIONS.items():
+        lines = [
+            f"- [`{name}`](commands/{name}.md): {_plain(commands[name].get_short_help_str(sys.maxsize))}\n"
+            for name in names
+            if name in commands
+        ]
+        sections.append(f"\n## {title}\n\n{''.join(lines)}")
     text = "# Commands\n\nMade from the command line itself. `barista-bench COMMAND --help` says the same.\n"
-    return text + "".join(f"\n## {title}\n\n" + "\n".join(lines) + "\n" for title, lines in sections.items())
+    return text + "".join(sections)
 
 
-def _page(name: str, command: Any, level: int = 1) -> Iterator[str]:  # noqa: ANN401
-    """A command's first sentence, and its help as it prints it; of a group also those of every command below it."""
-    context = command.make_context(f"barista-bench {name}", [], resilient_parsing=True, max_content_width=WIDTH)
+def _page(parent: Any, name: str, command: Any, level: int = 1) -> Iterator[str]:  # noqa: ANN401
+    """Yield a command's first sentence and help, then those of each command whose name begins with its name."""
+    context = command.make_context(name, [], parent=parent, resilient_parsing=True, max_content_width=WIDTH)
     context.terminal_width = WIDTH
-    yield f"{'#' * level} barista-bench {name}\n\n{_plain(command.get_short_help_str(sys.maxsize))}\n\n"
+    yield f"{'#' * level} {context.command_path}\n\n{_plain(command.get_short_help_str(sys.maxsize))}\n\n"
     yield f"```text\n{command.get_help(context)}\n```\n\n"
     for part, subcommand in getattr(command, "commands", {}).items():
-        yield from _page(f"{name} {part}", subcommand, level + 1)
+        yield from _page(context, part, subcommand, level + 1)
+    for related in parent.command.related_commands(name):
+        yield from _page(parent, related, parent.command.commands[related], level + 1)
 
 
 def _plain(text: str) -> str:

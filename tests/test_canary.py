@@ -74,10 +74,10 @@ def test_a_key_is_in_no_file_and_no_output_of_any_command(
         command("score", *runs),
         command("report", *runs, "--out", tmp_path / "report"),
         command("compare", *runs, "--csv", tmp_path / "compare.csv", "--permutations", 100),
-        command("analyse", *runs, "--out", tmp_path / "analysis", "--permutations", 100),
-        command("diff", *runs),
-        command("export-run", runs[0], "--out", tmp_path / "released"),
-        command("submit", runs[0], *target, "--out", tmp_path / "submission"),
+        command("compare", "all", *runs, "--out", tmp_path / "analysis", "--permutations", 100),
+        command("compare", "settings", *runs),
+        command("export", "run", runs[0], "--out", tmp_path / "released"),
+        command("publish", "submission", runs[0], *target, "--out", tmp_path / "submission"),
     ]
     assert [code for code, _ in records] == [0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0], records
     assert server.calls
@@ -115,7 +115,7 @@ def test_a_key_among_the_flags_is_refused_before_anything_is_written(
         "run": ("run", tmp_path, "--model", "served:m", "--out", out),
         "evaluate": ("evaluate", tmp_path, "--model", "served:m", "--out", out),
         "judge": ("judge", out, "--judge", "served:m"),
-        "questions": ("questions", "--source", tmp_path, "--model", "served:m", "--out", out),
+        "questions": ("generate", "questions", "--source", tmp_path, "--model", "served:m", "--out", out),
     }
     if how in ("judge", "questions") and flags[0] == "--option":
         pytest.skip("has no such flag")
@@ -134,7 +134,7 @@ def test_a_key_among_the_variables_is_refused(tmp_path: Path, monkeypatch: pytes
     refused = [command("run", tmp_path, "--out", tmp_path / "out")]
     if name == "API_KEY_ENV":  # a token instead of the name of its variable
         target = ("--model-repo", "a/b", "--dataset-repo", "a/d", "--push")
-        refused.append(command("submit", tmp_path, *target, "--token-env", KEY))
+        refused.append(command("publish", "submission", tmp_path, *target, "--token-env", KEY))
     assert [(code, "Fix: " in output) for code, output in refused] == [(1, True)] * len(refused)
     assert_secret(tmp_path, *(output for _, output in refused))
 

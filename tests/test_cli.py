@@ -4,6 +4,7 @@ import inspect
 import json
 import logging
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -24,6 +25,7 @@ from barista_bench.benchmarks import BENCHMARKS, task_names
 from barista_bench.cli import commands as cli
 from barista_bench.cli.annotate_commands import DescribingSettings
 from barista_bench.cli.output import echo
+from barista_bench.cli.tree import SECTIONS
 from barista_bench.data.folder import build
 from barista_bench.data.frozen import read_frozen
 from barista_bench.data.manifest import read_manifest
@@ -79,20 +81,21 @@ CALLED: dict[str, tuple[list[Callable], set[str]]] = {
     "mini": ([write_kitchen], set()),
     "generate": ([generate], {"dry_run"}),
     "import-graph": ([import_graphs], {"from_"}),
-    "audit": ([choice_sets], {"runs", "out"}),
+    "show audit": ([choice_sets], {"runs", "out"}),
     "validate": ([validate], {"strict", "show", "benchmark", "videos"}),
-    "tasks": ([], {"json"}),
-    "doctor": ([examine], {"json"}),
-    "stats": ([SceneGraph, statistics, write_statistics, set_statistics], {"json", "domain_draft"}),
+    "show": ([], set()),
+    "show tasks": ([], {"json"}),
+    "show setup": ([examine], {"json"}),
+    "show stats": ([SceneGraph, statistics, write_statistics, set_statistics], {"json", "domain_draft"}),
     "build": ([build], {"protocol"}),
     "demo": ([demo], {"browser"}),
     "run": ([RunConfig], {"config", "dry_run"}),
     "evaluate": ([RunConfig], {"config"}),
     "diagnose": ([DiagnoseConfig], {"config", "dry_run"}),
-    "trace": ([trace], {"data"}),
-    "import-run": ([import_run], {"protocol"}),
+    "show trace": ([trace], {"data"}),
+    "run import": ([import_run], {"protocol"}),
     "export": ([export], {"task"}),
-    "export-run": ([export_run], {"form"}),
+    "export run": ([export_run], {"form"}),
     "annotate start": ([start], {"project"}),
     "annotate run": ([run_stages], set()),
     "annotate accept": ([accept], {"source", "add_names"}),
@@ -103,34 +106,84 @@ CALLED: dict[str, tuple[list[Callable], set[str]]] = {
     "annotate export": ([export_graphs], {"project", "target_format"}),
     "score": ([score, import_recorded], {"folders", "option", "log_to", "json", "num_proc"}),
     "report": ([load_results, write_report], {"option", "max_size"}),
-    "diff": ([diff], set()),
-    "compact": ([compact], set()),
-    "merge": ([merge], set()),
+    "compare settings": ([diff], set()),
+    "run compact": ([compact], set()),
+    "run merge": ([merge], set()),
     "compare": ([load_results, compare_runs], {"csv", "option", "json"}),
-    "agreement": ([load_results, answer_agreement], {"option"}),
-    "analyse": ([load_results, analysis_tables, write_tables], {"option"}),
+    "compare agreement": ([load_results, answer_agreement], {"option"}),
+    "compare all": ([load_results, analysis_tables, write_tables], {"option"}),
     "judge": ([JudgeConfig], {"config"}),
-    "judges": ([load_results], {"out", "human", "family", "option"}),
-    "questions": ([QuestionConfig], {"config"}),
-    "reword": ([RewordConfig], {"config"}),
+    "compare judges": ([load_results], {"out", "human", "family", "option"}),
+    "generate questions": ([QuestionConfig], {"config"}),
+    "generate reworded": ([RewordConfig], {"config"}),
     "studio": ([open_workspace, studio_server, study_server], {"by", "compare", "browser"}),
-    "invite": ([Study], {"task", "out"}),
+    "studio invite": ([Study], {"task", "out"}),
     "publish": ([publication, Pusher.publish], {"dry_run", "token_env"}),
-    "submission": ([write_submission_file], {"repetition"}),
-    "lmms-eval-tasks": ([RunConfig], {"config"}),
-    "submit": (
+    "publish check": ([write_submission_file], {"repetition"}),
+    "export lmms-eval-tasks": ([RunConfig], {"config"}),
+    "publish submission": (
         [make_submission, SubmissionTarget, Destination],
         {"runs", "out", "model_folder", "results_repo", "push", "pull_request", "token_env"},
     ),
 }
 
 
-def test_help_names_every_command() -> None:
-    _, *lines = invoke(cli.app, ["--help"]).output.splitlines()
-    named = {line.strip("│ ").partition(" ")[0] for line in lines}
-    assert {command.partition(" ")[0] for command in COMMANDS} <= named
-    assert not any(line.endswith("...") for line in lines), "a sentence is cut off"
+def names_in(section: str, text: str) -> list[str]:
+    """Names of commands in a section of a help text."""
+    (rows,) = re.findall(rf"^{section}:\n((?:  .*\n)+)", text, re.MULTILINE)
+    return re.findall(r"^  (\S+(?: \S+)?)  ", rows, re.MULTILINE)
+
+
+def test_the_overview_names_each_command_of_one_word_in_the_order_in_which_people_need_it() -> None:
+    shown = invoke(cli.app, ["--help"]).output
+    named = {section: names_in(section, shown) for section in SECTIONS}
+    assert named["Start here"] == ["demo", "evaluate", "report"]
+    all_named = [name for names in named.values() for name in names]
+    assert set(all_named) == {command.partition(" ")[0] for command in COMMANDS}
+    assert len(all_named) <= 20
+    assert not re.search(r"\.\.\.$", shown.partition("\n")[2], re.MULTILINE), "a sentence is cut off"
+    assert "`barista-benchshow--help`" in "".join(shown.split())
     assert invoke(cli.app, ["--version"]).output.strip() == __version__
+
+
+@pytest.mark.parametrize("parent", ["run", "generate", "export", "compare", "show", "studio", "publish"])
+def test_the_help_of_a_parent_names_the_commands_that_begin_with_its_name(parent: str) -> None:
+    named = names_in("Related commands", invoke(cli.app, [parent, "--help"], terminal_width=200).output)
+    assert named == [command for command in COMMANDS if command.startswith(f"{parent} ")]
+    assert named
+
+
+def test_every_command_of_two_words_has_a_parent() -> None:
+    assert {command.partition(" ")[0] for command in COMMANDS} <= set(typer.main.get_command(cli.app).commands)
+
+
+def test_a_parent_that_only_groups_commands_lists_them_and_ends_as_a_group_does() -> None:
+    shown, group = invoke(cli.app, ["show"]), invoke(cli.app, ["annotate"])
+    assert shown.exit_code == group.exit_code == 2
+    assert "show stats" in names_in("Related commands", shown.output)
+
+
+@pytest.mark.parametrize(
+    ("typed", "nearest"),
+    [
+        ("shwo stats", "show"),
+        ("show stat", "show stats"),
+        ("stats kitchen", "show stats"),
+        ("submit runs", "publish submission"),
+        ("import-run runs", "run import"),
+        ("judges runs", "compare judges"),
+    ],
+)
+def test_a_mistyped_or_old_name_is_refused_with_the_nearest_name(typed: str, nearest: str) -> None:
+    shown = invoke(cli.app, typed.split())
+    assert shown.exit_code == 2
+    assert f"Did you mean '{nearest}'?" in shown.output
+
+
+def test_a_name_like_no_other_is_refused() -> None:
+    shown = invoke(cli.app, ["xyzzy"])
+    assert shown.exit_code == 2
+    assert "No such command 'xyzzy'." in shown.output
 
 
 def test_every_command_says_what_it_calls() -> None:
@@ -169,7 +222,7 @@ def test_validate_fails_on_errors_and_names_them(tmp_path: Path, small_release: 
 
 @pytest.mark.parametrize("plots", [pytest.param([], marks=pytest.mark.full), ["--no-plots"]])
 def test_stats_writes_tables_and_plots_and_json_is_equal(small_release: Path, tmp_path: Path, plots: list[str]) -> None:
-    arguments = ["stats", str(small_release), "--out", str(tmp_path / "s"), *plots]
+    arguments = ["show", "stats", str(small_release), "--out", str(tmp_path / "s"), *plots]
     shown = invoke(cli.app, [*arguments, "--no-progress"])
     assert shown.exit_code == 0, shown.output
     assert "6 videos, 240 frames, 1020 instances" in shown.output
@@ -180,7 +233,7 @@ def test_stats_writes_tables_and_plots_and_json_is_equal(small_release: Path, tm
         assert json.loads(again.stdout) == json.loads((tmp_path / "s" / "statistics.json").read_text())
 
 
-@pytest.mark.parametrize("command", ["build", "build --dry-run", "stats"])
+@pytest.mark.parametrize("command", ["build", "build --dry-run", "show stats"])
 def test_a_video_that_cannot_be_used_is_named_and_counted_and_costs_no_other(
     tmp_path: Path, datasets_cache: Path, command: str
 ) -> None:
@@ -188,7 +241,9 @@ def test_a_video_that_cannot_be_used_is_named_and_counted_and_costs_no_other(
     content = document()
     content["video_metadata"][0]["frame_count"] = 10_000_000
     root = write_release(write_release(tmp_path / "root", "good"), "bad", content)
-    arguments = {"stats": [str(root), "--no-plots"]}.get(command, ["--configs", "relations", "--source", str(root)])
+    arguments = {"show stats": [str(root), "--no-plots"]}.get(
+        command, ["--configs", "relations", "--source", str(root)]
+    )
     shown = invoke(cli.app, [*command.split(), *arguments, "--out", str(tmp_path / "out"), "--no-progress"])
     assert shown.exit_code == 1
     assert "lost: bad: " in shown.output
@@ -197,7 +252,7 @@ def test_a_video_that_cannot_be_used_is_named_and_counted_and_costs_no_other(
         assert read_manifest(tmp_path / "out")["problems"]["lost_videos"] == 1
         examples = read_frozen(tmp_path / "out/frozen/relations.jsonl", "barista")
         assert [example.video_id for example in examples] == ["good"]
-    if command == "stats":
+    if command == "show stats":
         assert json.loads((tmp_path / "out/statistics.json").read_text())["unusable_videos"] == 1
 
 
@@ -227,9 +282,9 @@ def test_the_whole_way_from_a_release_to_a_report(small_release: Path, tmp_path:
     assert text[1 : beside + 1] == [f"beside: {line}" for line in compared["beside"]]
     for (name, costs), line in zip(compared["costs"].items(), text[beside + 1 :], strict=True):
         assert line.startswith(f"costs: {name}: {costs['seconds']['mean']:.2f} seconds a sample")
-    traced = invoke(cli.app, ["trace", "v0", "10", "--data", data]).output
+    traced = invoke(cli.app, ["show", "trace", "v0", "10", "--data", data]).output
     assert all(task in traced for task in ("relations", "hand_object", "referring"))
-    assert invoke(cli.app, ["trace", "v0", "10", "--data", str(tmp_path)]).exit_code == 1
+    assert invoke(cli.app, ["show", "trace", "v0", "10", "--data", str(tmp_path)]).exit_code == 1
     assert "chance" in (tmp_path / "report/report.md").read_text()
 
 
@@ -287,15 +342,17 @@ def test_a_benchmark_that_is_made_from_a_kitchen_goes_all_the_way(small_kitchen:
     assert "handyvqa/action, prior: accuracy" in result.output
     assert (runs / "report" / "report.html").is_file()
     clip = json.loads((data / "hands" / "frozen" / "action.jsonl").read_text().splitlines()[0])["frames"][0]
-    traced = invoke(cli.app, ["trace", clip["video_id"], str(clip["frame_index"]), "--data", str(data / "hands")])
+    traced = invoke(
+        cli.app, ["show", "trace", clip["video_id"], str(clip["frame_index"]), "--data", str(data / "hands")]
+    )
     assert (traced.exit_code, "action: " in traced.output) == (0, True)
 
 
 def test_every_task_is_listed_with_its_question_answer_and_figure() -> None:
-    listed = json.loads(invoke(cli.app, ["tasks", "--json"]).stdout)
+    listed = json.loads(invoke(cli.app, ["show", "tasks", "--json"]).stdout)
     assert [row["task"] for row in listed] == [name for benchmark in BENCHMARKS for name in task_names(benchmark)]
     assert all(row["asked"] and row["answer"] and row["primary"] for row in listed)
-    text = invoke(cli.app, ["tasks"]).stdout
+    text = invoke(cli.app, ["show", "tasks"]).stdout
     assert "barista/activity: frames of one activity, its lettered choices, and the right one\n" in text
     assert "answered as the letter of a choice; headline figure accuracy; published with at most 500 examples" in text
 
@@ -318,14 +375,14 @@ def test_quiet_leaves_errors_alone(small_release: Path, tmp_path: Path) -> None:
     results = {
         "score": ["score", str(tmp_path / "runs/relations")],
         "compare": ["compare", str(tmp_path / "runs"), str(tmp_path / "chance")],
-        "agreement": ["agreement", str(tmp_path / "runs"), str(tmp_path / "chance")],
-        "diff": ["diff", str(tmp_path / "runs/relations"), str(tmp_path / "chance/relations")],
+        "agreement": ["compare", "agreement", str(tmp_path / "runs"), str(tmp_path / "chance")],
+        "diff": ["compare", "settings", str(tmp_path / "runs/relations"), str(tmp_path / "chance/relations")],
         "run --dry-run": [*run, "--dry-run"],
-        "tasks": ["tasks"],
+        "tasks": ["show", "tasks"],
         "validate": ["validate", str(small_release), "--no-progress"],
         "build --dry-run": ["build", *built[:-1], str(tmp_path / "dry"), "--dry-run"],
-        "trace": ["trace", "v0", "0", "--data", str(tmp_path / "data")],
-        "stats": ["stats", str(small_release), "--out", str(tmp_path / "stats")],
+        "trace": ["show", "trace", "v0", "0", "--data", str(tmp_path / "data")],
+        "stats": ["show", "stats", str(small_release), "--out", str(tmp_path / "stats")],
     }
     for name, command in results.items():
         shown = invoke(cli.app, ["-q", *command])
@@ -337,8 +394,7 @@ def test_quiet_leaves_errors_alone(small_release: Path, tmp_path: Path) -> None:
 
 def test_help_has_what_most_need_before_what_few_do() -> None:
     shown = invoke(cli.app, ["--help"]).output
-    assert [shown.index(f"\n{panel}:") for panel in ("Make data", "Run and score", "Look", "Exchange and publish")]
-    assert "\nCommands:" not in shown, "a command without a section"
+    assert [line[:-1] for line in shown.splitlines() if re.fullmatch(r"\w.*:", line)] == ["Options", *SECTIONS]
     common, _, rare = invoke(cli.app, ["run", "--help"], terminal_width=200).output.partition("\nServed models:")
     assert all(f"  --{flag} " in common for flag in ("model", "task", "out", "temperature"))
     assert all(f"  --{flag} " in rare for flag in ("base-url", "tensor-parallel", "batch-size", "top-k", "workers"))
@@ -352,6 +408,8 @@ def test_help_has_what_most_need_before_what_few_do() -> None:
         ("run data --benchmark vista --task all,re", {"all,real_world"}),
         ("run data --model text_only:ch", {"text_only:chance"}),
         ("run data --benchmark eg", {"egocot"}),
+        ("sh", {"show"}),
+        ("ann", {"annotate"}),
     ],
 )
 def test_the_shell_completes_names_without_torch(typed: str, completed: set[str], tmp_path: Path) -> None:
@@ -373,7 +431,7 @@ def test_the_shell_completes_names_without_torch(typed: str, completed: set[str]
 
 @pytest.mark.full
 def test_output_that_nobody_reads_any_more_ends_the_command_without_a_word() -> None:
-    command = [sys.executable, "-m", "barista_bench.cli", "tasks"]
+    command = [sys.executable, "-m", "barista_bench.cli", "show", "tasks"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stderr is not None
@@ -402,7 +460,7 @@ def test_quiet_and_no_progress_keep_the_bars_of_libraries_away(monkeypatch: pyte
     from huggingface_hub.utils import are_progress_bars_disabled, enable_progress_bars
 
     kitchen = ["import-graph", str(tmp_path), "--out", str(tmp_path / "out"), "--from", "pvsg", "--no-progress"]
-    for command in (["-q", "tasks"], ["tasks", "--json"], kitchen):
+    for command in (["-q", "show", "tasks"], ["show", "tasks", "--json"], kitchen):
         monkeypatch.setenv("HF_HUB_DISABLE_PROGRESS_BARS", "")
         enable_progress_bars()
         try:

@@ -143,8 +143,8 @@ def test_commands_and_files_that_pages_name_exist(page: Path) -> None:
         words = shlex.split((line[0] or line[1]).partition("#")[0])
         if not words or words[0] == "COMMAND":
             continue
-        assert words[0] in COMMANDS, words
-        command = COMMANDS[words[0]]
+        command = COMMANDS.get(" ".join(words[:2])) or COMMANDS.get(words[0])
+        assert command, words
         if subcommands := getattr(command, "commands", None):
             command = subcommands[words[1]]
         options = {name for parameter in command.params for name in parameter.opts}

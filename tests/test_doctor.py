@@ -45,24 +45,25 @@ def test_what_is_missing_names_what_adds_it_and_a_login_is_told_without_its_toke
     monkeypatch.setitem(sys.modules, "torch", None)
     monkeypatch.setattr("huggingface_hub.get_token", lambda: "hf_of_the_user")
     monkeypatch.chdir(tmp_path)
-    shown = invoke(cli.app, ["doctor"])
+    shown = invoke(cli.app, ["show", "setup"])
     assert (shown.exit_code, "hf_of" in shown.output) == (0, False)
     assert "logged in" in shown.output
-    found = json.loads(invoke(cli.app, ["doctor", "--json"]).stdout)
+    found = json.loads(invoke(cli.app, ["show", "setup", "--json"]).stdout)
     assert {item["topic"] for item in found} == set(re.findall(r"^(\w.*)$", shown.output, re.MULTILINE))
     assert all((item["verdict"] == "missing") == bool(item["remedy"]) for item in found)
     (torch,) = (item for item in found if item["name"] == "torch")
     assert torch["remedy"] == "pip install 'barista_bench[run]'"
     monkeypatch.setattr("huggingface_hub.get_token", lambda: None)
-    assert "hf auth login" in invoke(cli.app, ["doctor"]).output
+    assert "hf auth login" in invoke(cli.app, ["show", "setup"]).output
 
 
 def test_the_first_output_leads_to_commands_that_exist() -> None:
     shown = invoke(cli.app, [])
     assert shown.exit_code == 0
     commands = [shlex.split(line) for line in re.findall(r"^  barista-bench (.*?) {2,}", shown.output, re.MULTILINE)]
-    assert [words[0] for words in commands] == ["demo", "doctor", "validate", "build", "evaluate"]
+    assert [words[0] for words in commands] == ["demo", "show", "validate", "build", "evaluate"]
     known = get_command(cli.app).commands
-    for name, *words in commands:
-        options = {option for parameter in known[name].params for option in parameter.opts}
+    for words in commands:
+        command = known.get(" ".join(words[:2])) or known[words[0]]
+        options = {option for parameter in command.params for option in parameter.opts}
         assert {word for word in words if word.startswith("--")} <= options

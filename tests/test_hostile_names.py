@@ -61,7 +61,7 @@ def readable(path: Path) -> str:
 @pytest.mark.full
 def test_hostile_names_harm_nobody(release: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     assert "\\x1b]0;owned" in output_of("validate", release, QUIET)
-    output_of("stats", release, "--out", tmp_path / "stats", "--no-plots", QUIET)
+    output_of("show", "stats", release, "--out", tmp_path / "stats", "--no-plots", QUIET)
     assert "HYPERLINK" in readable(tmp_path / "stats" / "statistics.md")
     source = ("--source", release, "--sampling", "frame_step=10", "--no-cache", QUIET)
     source += ("--configs", "relations", "--configs", "grounding")
@@ -78,10 +78,10 @@ def test_hostile_names_harm_nobody(release: Path, tmp_path: Path, caplog: pytest
                 output_of("run", data, "--out", runs[-1], "--task", task, "--runs", 2, "--limit", 6, *served, QUIET)
     assert "\\x1b[31m" in output_of("score", *runs)
     assert "\\x1b[31m" in output_of("compare", *runs, "--csv", tmp_path / "compare.csv", "--permutations", 100)
-    output_of("analyse", *runs, "--out", tmp_path / "csv", "--permutations", 100)
+    output_of("compare", "all", *runs, "--out", tmp_path / "csv", "--permutations", 100)
     output_of("report", *runs, "--out", tmp_path / "report", "--tables")
-    output_of("diff", *runs[::2])
-    output_of("trace", VIDEO, 10, "--data", data)
+    output_of("compare", "settings", *runs[::2])
+    output_of("show", "trace", VIDEO, 10, "--data", data)
     tables = [tmp_path / "compare.csv", *(tmp_path / "csv").glob("*.csv"), *(tmp_path / "report").rglob("*.csv")]
     assert len(tables) > 6
     cells = [cell for path in tables for row in csv.reader(readable(path).splitlines()) for cell in row]

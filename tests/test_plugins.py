@@ -72,7 +72,7 @@ def test_a_package_of_somebody_elses_goes_through_every_command(small_kitchen: P
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    assert "kettle" in command("tasks")
+    assert "kettle" in command("show", "tasks")
     command("build", "--benchmark", "kettle", "--source", str(small_kitchen), "--out", "data")
     for model in ("oracle", "parrot:yes"):
         command("run", "data", "--task", "all", "--model", model, "--runs", "1", "--out", f"runs/{model[:6]}")

@@ -8,19 +8,22 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, TypedDict, TypeVar
 
 import msgspec
 
 from barista_bench.benchmarks.parsing import is_text
+from barista_bench.core.example import GraphEvidence, GraphRow, Visibility
 from barista_bench.errors import DataError, RecordError
 from barista_bench.files.reading import bounded_bytes, bounded_lines, confined
 from barista_bench.files.text_out import printable
 from barista_bench.scene_graph import Problem, ProblemLog, Severity
 
+GRAPH_EVIDENCE_FILE = "graph_evidence.jsonl"
+"""The side file of generated releases, see `graph_evidence.py`."""
 MAX_RECORD = 16 * 2**20
 """Bytes of a line: three masks of 1080p take some 20 KB."""
 MAX_JSON = 2**29
@@ -37,6 +40,16 @@ RecordT = TypeVar("RecordT")
 StructT = TypeVar("StructT", bound=msgspec.Struct)
 
 
+class GraphColumns(TypedDict):
+    """The fields of `TracedEvidence`."""
+
+    graph: GraphEvidence | None
+    visibility: Visibility | None
+
+
+NO_GRAPH: GraphColumns = {"graph": None, "visibility": None}
+
+
 @dataclass(slots=True)
 class AnnotationRelease:
     """Annotations, read and checked, for `core.deriving.Release`.
@@ -45,11 +58,18 @@ class AnnotationRelease:
         root: the file or folder of annotations.
         videos: folder of the media, which need not exist.
         problems: faults of the files: an error lost a record, a warning lost nothing.
+        graph_rows: the graph evidence of generated questions, by name (`graph_evidence.py`).
     """
 
     root: Path
     videos: Path
     problems: Sequence[Problem]
+    graph_rows: Mapping[str, GraphRow] = field(default_factory=dict, kw_only=True)
+
+    def graph_columns(self, item: str) -> GraphColumns:
+        """Return the fields of `TracedEvidence` of a question."""
+        row = self.graph_rows.get(item)
+        return {"graph": row.graph, "visibility": row.visibility} if row else NO_GRAPH
 
     def video_path(self, video_id: str) -> Path:
         """Return the path where a video is or would be. Raises DataError for a path outside `videos`."""
@@ -84,7 +104,13 @@ def annotation_files(root: Path, name: str, is_meant: Callable[[Path], bool], pa
     if not root.is_dir():
         raise DataError(f"{root}: no such file or folder. Fix: name the annotations of {name}")
     paths = {path for pattern in patterns for path in root.glob(pattern)}
-    files = [path for path in paths if path.suffix.lower() in (".json", ".jsonl") and is_meant(path.relative_to(root))]
+    files = [
+        path
+        for path in paths
+        if path.suffix.lower() in (".json", ".jsonl")
+        and path.name != GRAPH_EVIDENCE_FILE
+        and is_meant(path.relative_to(root))
+    ]
     if not files:
         raise DataError(f"{root}: holds no .json or .jsonl file of {name}. Fix: name the folder of the annotations")
     if len(files) > MAX_FILES:

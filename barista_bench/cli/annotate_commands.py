@@ -14,9 +14,10 @@ import msgspec
 import typer
 from pydantic import Field, model_validator
 
-from barista_bench.cli.app import MAKE, Cluster, Commands, app, exit_on_error
+from barista_bench.cli.app import Cluster, app, exit_on_error
 from barista_bench.cli.flags import flag_command, named_flags
 from barista_bench.cli.output import echo, print_result, warn
+from barista_bench.cli.tree import Commands
 from barista_bench.core.model_names import ABLATIONS, SCRIPTED
 from barista_bench.errors import DataError
 from barista_bench.runs.ask.config import ModelSettings, resolve
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from barista_bench.scene_graph.masks import MaskTracks
 
 group = typer.Typer(cls=Commands, no_args_is_help=True, rich_markup_mode=None)
-app.add_typer(group, name="annotate", rich_help_panel=MAKE)
+app.add_typer(group, name="annotate")
 
 ProjectFolder = Annotated[Path, typer.Argument(help="Project folder.")]
 Processes = Annotated[int, typer.Option(help="Processes.")]

@@ -9,23 +9,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
-from typer.core import TyperGroup
 
 from barista_bench.benchmarks import parse_pairs
-from barista_bench.cli import EXIT_INTERRUPTED, INTERRUPTED_LINE
-from barista_bench.cli.output import (
-    begin_output,
-    echo,
-    is_quiet,
-    print_json_alone,
-    print_result,
-    show_bars,
-    warn,
-    write_sections,
-)
+from barista_bench.cli.output import begin_output, echo, is_quiet, print_json_alone, print_result, show_bars, warn
+from barista_bench.cli.tree import Commands
 from barista_bench.core.guarding import raise_faults
 from barista_bench.errors import BaristaError, BudgetError, ConfigError
 from barista_bench.files.text_out import LogFormatter, system_problem
@@ -40,29 +30,6 @@ if TYPE_CHECKING:
 
 EXIT_SPENT = 3
 """Exit code of a command that stopped at `--max-cost` or `--max-tokens-total`."""
-MAKE, RUN, LOOK, PUBLISH = "Make data", "Run and score", "Look", "Exchange and publish"
-"""What people do with commands: sections of the help."""
-
-
-class Commands(TyperGroup):
-    """The group of all commands."""
-
-    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401  (as typer has it)
-        """List the commands by their `rich_help_panel` as plain text, each with its complete first sentence."""
-        del ctx
-        sections: dict[str, list[tuple[str, str]]] = {panel: [] for panel in (MAKE, RUN, LOOK, PUBLISH)}
-        for name, command in self.commands.items():
-            panel = getattr(command, "rich_help_panel", None)
-            sections.setdefault(panel or "Commands", []).append((name, command.get_short_help_str(sys.maxsize)))
-        write_sections(formatter, sections)
-
-    def invoke(self, ctx: Any) -> Any:  # noqa: ANN401  (as typer has it)
-        """End with one line on Ctrl-C too."""
-        try:
-            return super().invoke(ctx)
-        except KeyboardInterrupt:
-            echo(INTERRUPTED_LINE, err=True)
-            raise typer.Exit(EXIT_INTERRUPTED) from None
 
 
 app = typer.Typer(
@@ -73,7 +40,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Evaluate vision-language models on egocentric video, from one scene graph.\n\n"
     "Start with `barista-bench demo`, which shows all steps in a minute. "
-    "Order of the commands: mini or a release -> validate -> build -> run -> score -> report.",
+    "Order of the commands: mini or a release -> validate -> build -> run -> score -> report. "
+    "Some commands have names of two words, such as `show stats`: `barista-bench show --help` lists those of `show`.",
 )
 
 
@@ -190,8 +158,8 @@ def _print_version(wanted: bool) -> None:
 _HELLO = f"""barista-bench {__version__}: evaluate vision-language models on egocentric video, and see where they fail.
 
 First steps, offline and without a GPU:
-  barista-bench demo      the whole way in a minute: a toy kitchen, answers of small models, their report in the browser
-  barista-bench doctor    what this machine has, and how to add what is missing
+  barista-bench demo        the whole way in a minute: a toy kitchen, answers of small models, a report in the browser
+  barista-bench show setup  what this machine has, and how to add what is missing
 
 The way of the data, with videos and models of yours:
   barista-bench validate FOLDER                             is every record, mask and video of a release sound?

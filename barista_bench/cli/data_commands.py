@@ -1,4 +1,4 @@
-"""Commands for tasks, releases and datasets: tasks, mini, validate, stats, build, trace."""
+"""Commands for tasks, releases and datasets: mini, import-graph, validate, build, show."""
 
 from __future__ import annotations
 
@@ -12,19 +12,9 @@ from typing import Annotated, Literal
 import typer
 
 from barista_bench.benchmarks import BENCHMARKS, get_benchmark, get_task, parse_pairs
-from barista_bench.cli.app import (
-    LOOK,
-    MAKE,
-    Cluster,
-    Json,
-    Progress,
-    Protocol,
-    app,
-    exit_on_error,
-    protocol_options,
-    split_names,
-)
+from barista_bench.cli.app import Cluster, Json, Progress, Protocol, app, exit_on_error, protocol_options, split_names
 from barista_bench.cli.output import echo, print_json, print_result, warn
+from barista_bench.cli.tree import ParentCommand
 from barista_bench.errors import ConfigError
 from barista_bench.files.owned_folders import STATISTICS, check_target, replacing_folder
 from barista_bench.scene_graph import Problem, SceneGraph, validate as check
@@ -35,7 +25,12 @@ _SHOWN_REASONS = 5
 """Examples left out of a config that `build` names."""
 
 
-@app.command(rich_help_panel=LOOK)
+@app.command(cls=ParentCommand, no_args_is_help=True)
+def show() -> None:
+    """Show the tasks, what a release holds, one frame's examples, clues in a set, or this machine's setup."""
+
+
+@app.command("show tasks")
 def tasks(json: Json = False) -> None:
     """List every task with its question, answer format, primary metric and the size of its published set."""
     rows = [
@@ -62,7 +57,7 @@ def tasks(json: Json = False) -> None:
         )
 
 
-@app.command(rich_help_panel=MAKE)
+@app.command()
 def mini(
     out: Annotated[Path, typer.Argument(help="Folder to write the kitchen to.")],
     videos: Annotated[int, typer.Option(help="Number of videos, spread over the three preparation types.")] = 9,
@@ -88,7 +83,7 @@ def mini(
     echo(f"{len(folders)} videos in {out}")
 
 
-@app.command(rich_help_panel=MAKE)
+@app.command()
 def import_graph(
     source: Annotated[Path, typer.Argument(help="Folder of the dataset in its original layout.")],
     out: Annotated[Path, typer.Option(help="Folder for the graphs. Run the command again to resume.")],
@@ -127,7 +122,7 @@ def import_graph(
         raise typer.Exit(1)
 
 
-@app.command(rich_help_panel=MAKE)
+@app.command()
 def validate(
     root: Annotated[Path, typer.Argument(help="Data root; for other benchmarks, the annotation folder.")],
     benchmark: Annotated[str, typer.Option(help="Whose release it is.")] = "barista",
@@ -191,7 +186,7 @@ def _report_problems(problems: Sequence[Problem], strict: bool, show: int) -> No
         raise typer.Exit(1)
 
 
-@app.command(rich_help_panel=LOOK)
+@app.command("show stats")
 def stats(
     root: Annotated[
         Path, typer.Argument(help="Data root: one folder per video; for other benchmarks, a built dataset.")
@@ -282,7 +277,7 @@ def _set_statistics(data: Path, benchmark: str, out: Path, plots: bool, json: bo
     echo(f"wrote {out / 'statistics.md'}")
 
 
-@app.command(rich_help_panel=MAKE)
+@app.command()
 def build(
     source: Annotated[
         str,
@@ -384,7 +379,7 @@ def build(
     _exit_on_lost_videos(built.lost_videos, built.problems)
 
 
-@app.command(rich_help_panel=LOOK)
+@app.command("show trace")
 def trace(
     video_id: Annotated[str, typer.Argument(help="Video id.", metavar="VIDEO")],
     frame: Annotated[int, typer.Argument(help="Frame index, from 0.")],

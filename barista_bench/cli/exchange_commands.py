@@ -1,4 +1,6 @@
-"""Commands that exchange data and results: publish, submission, import-run, export-run, lmms-eval-tasks."""
+"""Commands that exchange data and results: publish, publish check, run import, export run,
+export lmms-eval-tasks.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +9,16 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from barista_bench.cli.app import PUBLISH, Data, Protocol, Root, app, exit_on_error, parsed_box_format, protocol_options
+from barista_bench.cli.app import Data, Protocol, Root, app, exit_on_error, parsed_box_format, protocol_options
 from barista_bench.cli.flags import flag_command, named_flags
 from barista_bench.cli.output import echo, print_result, warn
+from barista_bench.cli.tree import ParentCommand
 from barista_bench.core.guarding import raise_faults
 from barista_bench.errors import ConfigError
 from barista_bench.runs.ask.config import QUESTION_SETTINGS, RunConfig
 
 
-@app.command(rich_help_panel=PUBLISH)
+@app.command(cls=ParentCommand)
 def publish(
     folder: Annotated[Path, typer.Argument(help="Built dataset, or a Space, such as those of metrics/.")],
     repo: Annotated[str, typer.Option(help="Repository on the Hub, org/name; created if it does not exist.")],
@@ -46,7 +49,7 @@ def publish(
             print_result(Pusher(find_token(token_env), Destination(to_main=True)).publish(to_publish, public=public))
 
 
-@app.command(rich_help_panel=PUBLISH)
+@app.command("publish check")
 def submission(
     run: Annotated[Path, typer.Argument(help="Run folder; the reference answers may be hidden.")],
     out: Annotated[Path, typer.Option(help="File to write: .json or .jsonl.")] = Path("submission.jsonl"),
@@ -62,7 +65,7 @@ def submission(
     echo(f"wrote {path}: {count} answers")
 
 
-@app.command(name="import-run", rich_help_panel=PUBLISH)
+@app.command("run import")
 def import_run(
     folders: Annotated[
         list[Path], typer.Argument(help="Run folder of the released harness; several folders are repetitions.")
@@ -102,7 +105,7 @@ def import_run(
         raise_faults(imported.faults)
 
 
-@app.command(name="export-run", rich_help_panel=PUBLISH)
+@app.command("export run")
 def export_run(
     run: Annotated[Path, typer.Argument(help="Run folder; for the released layout of barista, ours or imported.")],
     out: Annotated[Path, typer.Option(help="Folder to create.")],
@@ -141,9 +144,11 @@ def export_run(
 _HIDDEN = {"image_format", *(RunConfig.model_fields.keys() - QUESTION_SETTINGS)}
 
 
-@flag_command(app, RunConfig, positional="data", hidden=_HIDDEN, name="lmms-eval-tasks", rich_help_panel=PUBLISH)
+@flag_command(app, RunConfig, positional="data", hidden=_HIDDEN, name="export lmms-eval-tasks")
 def lmms_eval_tasks(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
-    """Write task files for lmms-eval and print their folder: --include_path $(barista-bench lmms-eval-tasks DATA)."""
+    """Write task files for lmms-eval and print their folder: --include_path $(barista-bench export lmms-eval-tasks
+    DATA).
+    """
     from barista_bench.harness.lmms_eval import write_tasks
 
     del flags["config"]  # a run file has settings of asking too

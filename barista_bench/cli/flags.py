@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_
 
 import typer
 from pydantic.fields import FieldInfo
-from typer.core import TyperCommand
 
 from barista_bench.benchmarks import BENCHMARKS, task_names
 from barista_bench.cli.output import is_quiet, show_bars, write_sections
+from barista_bench.cli.tree import ParentCommand
 from barista_bench.core.model_names import ABLATIONS, BASELINES
 from barista_bench.core.plugins import plugin_entries
 from barista_bench.models.served.settings import ServedSettings
@@ -36,7 +36,7 @@ RARE = "Rare settings"
 _ARGUMENTS, _OPTIONS = "Arguments", "Options"
 
 
-class FlagsBySection(TyperCommand):
+class FlagsBySection(ParentCommand):
     """A command with many flags, which its help lists in sections; rarely used flags come last."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401  (as typer has it)

@@ -1,4 +1,4 @@
-"""Commands that generate question sets and training sets, and audit sets: generate, audit, export."""
+"""Commands that generate question sets and training sets, and audit sets: generate, show audit, export."""
 
 from __future__ import annotations
 
@@ -8,18 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from barista_bench.cli.app import (
-    LOOK,
-    MAKE,
-    Cluster,
-    Progress,
-    app,
-    exit_on_error,
-    parsed_box_format,
-    scored_runs,
-    split_names,
-)
+from barista_bench.cli.app import Cluster, Progress, app, exit_on_error, parsed_box_format, scored_runs, split_names
 from barista_bench.cli.output import echo, print_result, warn
+from barista_bench.cli.tree import ParentCommand
 from barista_bench.core.guarding import raise_faults
 
 if TYPE_CHECKING:
@@ -28,7 +19,7 @@ if TYPE_CHECKING:
 _SHOWN_REASONS = 3
 
 
-@app.command(rich_help_panel=MAKE)
+@app.command(cls=ParentCommand)
 def generate(
     source: Annotated[Path, typer.Option(help="Scene graphs in the release layout: one folder per video.")],
     out: Annotated[
@@ -48,7 +39,9 @@ def generate(
     ] = None,
     ceiling: Annotated[
         float | None,
-        typer.Option(help="Accuracy that a text-only guesser may reach on a subtask, see `audit`; chance by default."),
+        typer.Option(
+            help="Accuracy that a text-only guesser may reach on a subtask (`show audit`); chance by default."
+        ),
     ] = None,
     difficulty: Annotated[
         str, typer.Option(help="Difficulty of the questions: easy, medium, hard or a range of these.")
@@ -132,7 +125,7 @@ def _print_report(report: FamilyReport) -> None:
         warn(f"  lost: {video_id}: {problem}")
 
 
-@app.command(rich_help_panel=LOOK)
+@app.command("show audit")
 def audit(
     data: Annotated[str, typer.Argument(help="Dataset folder made by `build`, or folder made by `generate`.")],
     benchmark: Annotated[str, typer.Option(help="Benchmark of a dataset's tasks.")] = "barista",
@@ -164,7 +157,7 @@ def audit(
     echo(f"wrote {out}")
 
 
-@app.command(rich_help_panel=MAKE)
+@app.command(cls=ParentCommand)
 def export(
     data: Annotated[Path, typer.Argument(help="Dataset folder written by build.")],
     form: Annotated[

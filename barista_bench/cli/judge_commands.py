@@ -1,4 +1,4 @@
-"""Commands for judges and writers: judge, judges, questions, reword."""
+"""Commands for judges and writers: judge, compare judges, generate questions, generate reworded."""
 
 from __future__ import annotations
 
@@ -7,18 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from barista_bench.cli.app import (
-    LOOK,
-    MAKE,
-    RUN,
-    Data,
-    Options,
-    Root,
-    app,
-    exit_on_error,
-    exit_on_failures,
-    scored_runs,
-)
+from barista_bench.cli.app import Data, Options, Root, app, exit_on_error, exit_on_failures, scored_runs
 from barista_bench.cli.flags import flag_command, resolve_flags
 from barista_bench.cli.output import echo, print_result, warn
 from barista_bench.core.guarding import raise_faults
@@ -36,7 +25,7 @@ _ABOUT_IMAGES = {
 }
 
 
-@flag_command(app, JudgeConfig, positional="run", hidden={"model", *_ABOUT_IMAGES}, rich_help_panel=RUN)
+@flag_command(app, JudgeConfig, positional="run", hidden={"model", *_ABOUT_IMAGES})
 def judge(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
     """Grade the free-text answers of a run with a judge; the model of the run is not called.
 
@@ -59,7 +48,7 @@ def judge(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve
     exit_on_failures(session, "verdicts", " (a server that gives no log-probabilities wants --top-logprobs 0)")
 
 
-@app.command(rich_help_panel=LOOK)
+@app.command("compare judges")
 def judges(
     folders: Annotated[list[Path], typer.Argument(help="Run folders with verdicts of at least two judges.")],
     out: Annotated[Path, typer.Option(help="Folder for judges.json and judges.md.")] = Path("judges"),
@@ -105,7 +94,7 @@ def judges(
             echo(f"wrote {out / 'judges.md'} and {out / 'judges.json'}")
 
 
-@flag_command(app, QuestionConfig, positional="run", hidden=_ABOUT_IMAGES, rich_help_panel=MAKE)
+@flag_command(app, QuestionConfig, positional="run", hidden=_ABOUT_IMAGES, name="generate questions")
 def questions(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
     """Have a model write the questions of temporal_vqa from the changes in a release.
 
@@ -126,7 +115,7 @@ def questions(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `res
     exit_on_failures(session, "replies")
 
 
-@flag_command(app, RewordConfig, positional="folder", hidden=_ABOUT_IMAGES, rich_help_panel=MAKE)
+@flag_command(app, RewordConfig, positional="folder", hidden=_ABOUT_IMAGES, name="generate reworded")
 def reword(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
     """Have a model rephrase generated items without changing the question or its answer.
 

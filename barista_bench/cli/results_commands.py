@@ -1,4 +1,4 @@
-"""Commands for logged answers: report, diff, compare, agreement, analyse, submit."""
+"""Commands for logged answers: report, compare, publish submission."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from barista_bench.cli.app import LOOK, PUBLISH, Data, Json, Options, Root, app, exit_on_error, scored_runs
+from barista_bench.cli.app import Data, Json, Options, Root, app, exit_on_error, scored_runs
 from barista_bench.cli.output import echo, print_json, print_result
+from barista_bench.cli.tree import ParentCommand
 from barista_bench.core.resampling import PERMUTATIONS
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.text_out import decimal
@@ -26,7 +27,7 @@ Folders = Annotated[list[Path], typer.Argument(help="Run folders, or folders of 
 Permutations = Annotated[int, typer.Option(min=100, max=100_000, help="Maximum number of permutations of the test.")]
 
 
-@app.command(rich_help_panel=LOOK)
+@app.command()
 def report(
     folders: Annotated[list[Path], typer.Argument(help="Run folders of any tasks and models, for one report.")],
     out: Annotated[Path, typer.Option(help="Folder for the page and the Markdown file.")] = Path("report"),
@@ -67,7 +68,7 @@ def report(
             echo(f"wrote {html} and {markdown}")
 
 
-@app.command(rich_help_panel=LOOK)
+@app.command("compare settings")
 def diff(
     first: Annotated[Path, typer.Argument(help="Run folder.")],
     second: Annotated[Path, typer.Argument(help="Another run folder.")],
@@ -85,7 +86,7 @@ def diff(
         raise typer.Exit(1)
 
 
-@app.command(rich_help_panel=LOOK)
+@app.command(cls=ParentCommand)
 def compare(
     folders: Folders,
     permutations: Permutations = PERMUTATIONS,
@@ -128,7 +129,7 @@ def compare(
                 echo(f"wrote {csv}")
 
 
-@app.command(rich_help_panel=LOOK)
+@app.command("compare agreement")
 def agreement(folders: Folders, data: Data = None, root: Root = None, option: Options = None) -> None:
     """Measure how far answers agree, including people's: each pair of runs of a task, all people, and all runs.
 
@@ -150,7 +151,7 @@ def agreement(folders: Folders, data: Data = None, root: Root = None, option: Op
             echo(str(error))
 
 
-@app.command(rich_help_panel=LOOK)
+@app.command("compare all")
 def analyse(
     folders: Folders,
     out: Annotated[Path, typer.Option(help="Folder for the tables.")] = Path("analysis"),
@@ -204,7 +205,7 @@ def agreement_line(row: AnswerAgreement) -> str:
     return f"{row.benchmark}/{row.task}, {raters}: {measured}; {row.examples} examples, {row.pairs} pairs"
 
 
-@app.command(rich_help_panel=PUBLISH)
+@app.command("publish submission")
 def submit(
     runs: Annotated[list[Path], typer.Argument(help="Run folders of one model, one per task.")],
     model_repo: Annotated[str, typer.Option(help="Repository of the model on the Hub: org/model.")],

@@ -1,4 +1,4 @@
-"""Commands that ask models and score answers: demo, doctor, run, evaluate, score, compact, merge."""
+"""Commands that ask models and score answers: demo, evaluate, run, diagnose, score, show setup."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from barista_bench.benchmarks import parse_pairs
-from barista_bench.cli.app import LOOK, RUN, Data, Json, Options, Progress, Root, app, exit_on_error, exit_on_failures
+from barista_bench.cli.app import Data, Json, Options, Progress, Root, app, exit_on_error, exit_on_failures
 from barista_bench.cli.flags import flag_command, resolve_flags
 from barista_bench.cli.output import echo, print_json, print_result, warn
 from barista_bench.core.guarding import raise_faults
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from barista_bench.runs.ask.session import Session
 
 
-@app.command(rich_help_panel=RUN)
+@app.command()
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for kitchen, dataset, runs and report.")] = Path("barista_demo"),
     num_proc: Annotated[int, typer.Option(help="Number of processes that render.", min=1)] = 2,
     browser: Annotated[bool, typer.Option(help="Open the report in a browser.")] = True,
     progress: Progress = True,
 ) -> None:
-    """Start here: render a toy kitchen, ask BARISTA's tasks and open the report, offline, in under a minute.
+    """Render a toy kitchen, ask BARISTA's tasks and open the report, offline, in under a minute.
 
     The package contains the embedded models' answers and scores them here, so neither torch nor a GPU is needed.
     """
@@ -57,7 +57,7 @@ served models need [api], videos of your own [annotate]; docs/tutorial.md contin
 """Commands to continue with after the demo, and their requirements."""
 
 
-@app.command(rich_help_panel=LOOK)
+@app.command("show setup")
 def doctor(json: Json = False) -> None:
     """Show this machine's setup (Python, GPUs, codecs, optional parts, caches) and how to add missing parts."""
     from itertools import groupby
@@ -76,7 +76,7 @@ def doctor(json: Json = False) -> None:
                 print_result(f"{'':<25}{finding.remedy}")
 
 
-@flag_command(app, RunConfig, positional="data", dry_run=True, rich_help_panel=RUN)
+@flag_command(app, RunConfig, positional="data", dry_run=True)
 def run(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
     """Ask a model every example. Each answer is logged at once and never asked again.
 
@@ -95,7 +95,7 @@ def run(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` 
     _report_session(session)
 
 
-@flag_command(app, RunConfig, positional="data", rich_help_panel=RUN)
+@flag_command(app, RunConfig, positional="data")
 def evaluate(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
     """Run a model, score its answers and report them in one command; --benchmark all runs every benchmark.
 
@@ -142,7 +142,7 @@ def evaluate(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `reso
         raise typer.Exit(1)
 
 
-@flag_command(app, DiagnoseConfig, positional="data", dry_run=True, rich_help_panel=RUN)
+@flag_command(app, DiagnoseConfig, positional="data", dry_run=True)
 def diagnose(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
     """Say why a model fails: tell it the truth of one level of the graph after the other, and ask again.
 
@@ -174,7 +174,7 @@ def _report_session(session: Session) -> None:
     exit_on_failures(session, "samples")
 
 
-@app.command(rich_help_panel=RUN)
+@app.command()
 def score(
     folders: Annotated[list[Path] | None, typer.Argument(help="Run folders, or folders of them.")] = None,
     data: Data = None,
@@ -236,7 +236,7 @@ def score(
         raise_faults(all_faults)
 
 
-@app.command(rich_help_panel=RUN)
+@app.command("run compact")
 def compact(folder: Annotated[Path, typer.Argument(help="Run folder.")]) -> None:
     """Merge the logs of all processes of a run into one, without superseded lines."""
     from barista_bench.runs.log_reader import compact as compact_logs
@@ -246,7 +246,7 @@ def compact(folder: Annotated[Path, typer.Argument(help="Run folder.")]) -> None
     echo(f"{compacted.before} records became {compacted.after}, {compacted.bytes} bytes less")
 
 
-@app.command(rich_help_panel=RUN)
+@app.command("run merge")
 def merge(
     folders: Annotated[list[Path], typer.Argument(help="Run folders of one run, from machines without a shared disk.")],
     out: Annotated[Path, typer.Option(help="Run folder to write.")],

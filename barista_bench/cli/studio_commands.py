@@ -12,12 +12,13 @@ from typing import Annotated
 
 import typer
 
-from barista_bench.cli.app import LOOK, app, exit_on_error, split_names
+from barista_bench.cli.app import app, exit_on_error, split_names
 from barista_bench.cli.output import echo, print_result
+from barista_bench.cli.tree import ParentCommand
 from barista_bench.errors import ConfigError
 
 
-@app.command(rich_help_panel=LOOK)
+@app.command(cls=ParentCommand)
 def studio(
     paths: Annotated[
         list[Path] | None,
@@ -72,7 +73,7 @@ def studio(
             server.run()
 
 
-@app.command(rich_help_panel=LOOK)
+@app.command("studio invite")
 def invite(
     data: Annotated[list[Path], typer.Argument(help="Datasets written by `build`, one per benchmark.")],
     participants: Annotated[str, typer.Option(help="Names, separated by commas; the report shows them.")],
@@ -117,9 +118,10 @@ def _serve_study(paths: list[Path], *, has_other_options: bool) -> None:
 
     if has_other_options or len(paths) != 1:
         remedy = (
-            "name the folder of one study, and no other path, --folder, --by, --compare or --port (`invite` takes it)"
+            "name the folder of one study, and no other path, --folder, --by, --compare or --port "
+            "(`studio invite` takes it)"
         )
-        raise ConfigError(f"a study is served separately, at the port that `invite` saved. Fix: {remedy}")
+        raise ConfigError(f"a study is served separately, at the port that `studio invite` saved. Fix: {remedy}")
     with study_server(paths[0]) as server:
         study = server.study
         print_result(f"{len(study.participants)} people can answer at {study.origin}, by their links")

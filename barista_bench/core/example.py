@@ -126,8 +126,12 @@ class SkippedExample:
 
 
 def evidence_objects(example: Example) -> tuple[str, ...]:
-    """Return the ids of the annotated objects that an example is about; empty if its evidence names none."""
-    ids = example.evidence.get("object_ids")
+    """Return the ids of the annotated objects that an example is about; empty if its evidence names none.
+
+    They are ids of the scene graph if the example was generated from one (`GraphEvidence`).
+    """
+    graph = example.evidence.get("graph")
+    ids = (graph if isinstance(graph, dict) else example.evidence).get("object_ids")
     return tuple(str(name) for name in ids if name) if isinstance(ids, list | tuple) else ()
 
 
@@ -213,6 +217,48 @@ class Evidence(_Column):
     """The rows of the scene graph that an example comes from."""
 
     column = "evidence"
+
+
+class GraphEvidence(TypedFields):
+    """The part of a scene graph that a question was generated from, equal for all benchmarks.
+
+    Args:
+        video_id: the graph's video.
+        frames: frames of that video that the question is about, ascending; the first and the last of a span.
+        object_ids: ids of `graph_instances`, the objects asked about first.
+    """
+
+    video_id: str
+    frames: list[Int64]
+    object_ids: list[str]
+
+
+class Visibility(TypedFields):
+    """How well the objects of a question can be seen; None if that is unknown.
+
+    Args:
+        area: smallest fraction of the frame, 0 to 1, that the box of an object covers at the moments asked about.
+        seconds: time in the shown frames of the object that is visible for the shortest time.
+        hidden: largest fraction of an object's median mask area that is missing at the moments asked about, 0 to 1.
+    """
+
+    area: float | None
+    seconds: float | None
+    hidden: float | None
+
+
+class GraphRow(TypedFields):
+    """The graph evidence of one example."""
+
+    graph: GraphEvidence
+    visibility: Visibility
+
+
+class TracedEvidence(Evidence, kw_only=True):
+    """Evidence with the part of a scene graph that the question was generated from; None for all other questions."""
+
+    graph: GraphEvidence | None = None
+    visibility: Visibility | None = None
 
 
 def features_of(kind: type[TypedFields]) -> Features:

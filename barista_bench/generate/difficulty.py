@@ -44,7 +44,7 @@ def with_difficulty(candidate: QuestionCandidate, scene: Scene, distractors_need
     Args:
         distractors_needed: how many distractors the question takes.
     """
-    topic = _Topic(candidate, scene)
+    topic = Topic(candidate, scene)
     origins = {choice.text: topic.origin(choice) for choice in candidate.distractors}
     ordered = tuple(sorted(candidate.distractors, key=lambda choice: not origins[choice.text]))
     are_near = [topic.is_near(choice, origins[choice.text]) for choice in ordered[:distractors_needed]]
@@ -75,7 +75,7 @@ def steps_of(statement: Statement) -> int:
     return max(statement.steps, *map(len, sequences))
 
 
-class _Topic:
+class Topic:
     """The objects and actions of a question, in its scene."""
 
     def __init__(self, candidate: QuestionCandidate, scene: Scene) -> None:
@@ -84,7 +84,7 @@ class _Topic:
         self.span = candidate.span
         answer_objects = (item for choice in candidate.right for item in self._objects(choice.statement))
         self.objects = tuple(dict.fromkeys((*candidate.objects, *answer_objects)))
-        self.nouns = {noun_of(name) for choice in candidate.right for name in _actions_of(choice.statement)}
+        self.nouns = {noun_of(name) for choice in candidate.right for name in actions_of(choice.statement)}
 
     def area(self) -> float | None:
         """The smallest fraction of the frame covered by the box of any object at the moments asked about."""
@@ -98,9 +98,14 @@ class _Topic:
         counts = [int(np.diff(np.searchsorted(frames, self.span))[0]) for frames in frames_of_objects]
         return round(min(counts) / self.scene.fps, 3) if counts else None
 
+    def hidden(self) -> float | None:
+        """The largest fraction of an object's median area that is missing at the moments asked about."""
+        fractions = [self.scene.hidden_fraction(item, frame) for item in self.objects for frame in self.frames]
+        return round(max(known), 3) if (known := [each for each in fractions if each is not None]) else None
+
     def origin(self, choice: Choice) -> str:
         """Return a distractor's origin: `SAME_OBJECT`, `SAME_MOMENT`, or empty."""
-        actions = _actions_of(choice.statement)
+        actions = actions_of(choice.statement)
         if any(noun_of(name) in self.nouns for name in actions):
             return SAME_OBJECT
         objects = self._objects(choice.statement)
@@ -154,10 +159,10 @@ class _Topic:
         return any(span.start - reach <= at < span.end + reach for span in spans for at in self.frames)
 
 
-def _actions_of(statement: Statement) -> list[str]:
+def actions_of(statement: Statement) -> list[str]:
     """Return the actions and steps of a statement and its parts."""
     own_actions = [getattr(statement, name) for name in ("action", "step") if hasattr(statement, name)]
-    part_actions = (name for part in getattr(statement, "parts", ()) for name in _actions_of(part))
+    part_actions = (name for part in getattr(statement, "parts", ()) for name in actions_of(part))
     return [*own_actions, *getattr(statement, "actions", ()), *part_actions]
 
 

@@ -246,20 +246,28 @@ class EgocotFamily(Family):
         for ask in QUESTIONS.values():
             yield from ask(view)
 
+    def public_items(self, items: Sequence[Item]) -> dict[str, Item]:
+        return {item.id: item for split, _, rows in _splits(items) if split == "dev" for item in rows}
+
     def write(self, items: Sequence[Item], source: SceneGraph, out: Path) -> None:
         """Write `dev.json`, `test.json` (without answers, evidence and reasons), `media_manifest.json` and `media/`."""
         records: dict[Split, list[Json]] = {"dev": [], "test": []}
         manifest: list[Json] = []
         (out / "media").mkdir()
-        for number, (video_id, video_items) in enumerate(by_video(sorted(items, key=lambda item: item.id))):
+        for split, video_id, video_items in _splits(items):
             maker = EvidenceMaker(Scene(source[video_id], self.domain), self.words)
-            split: Split = "test" if number % TEST_EVERY == TEST_EVERY - 1 else "dev"
             records[split] += [record_of(item, None if split == "test" else maker) for item in video_items]
             manifest.append({"media_id": video_id, "dataset": self.domain.name, "uid": video_id})
             place_video(source, video_id, out / media_file(video_id))
         for name, content in (*records.items(), ("media_manifest", manifest)):
             if content:
                 write_whole(out / f"{name}.json", msgspec.json.format(msgspec.json.encode(content), indent=1) + b"\n")
+
+
+def _splits(items: Sequence[Item]) -> Iterator[tuple[Split, str, list[Item]]]:
+    """Return split, video id and items of each video."""
+    for number, (video_id, video_items) in enumerate(by_video(sorted(items, key=lambda item: item.id))):
+        yield "test" if number % TEST_EVERY == TEST_EVERY - 1 else "dev", video_id, video_items
 
 
 def record_of(item: Item, maker: EvidenceMaker | None) -> _Record:

@@ -141,6 +141,10 @@ class Family(ABC):
             items = [item for item in items if item.id not in guessable_ids]
         return SampledItems(items, guessable_counts)
 
+    def public_items(self, items: Sequence[Item]) -> dict[str, Item]:
+        """Return the items whose answers are in the release, by their names there."""
+        return {item.id: item for item in items}
+
     @abstractmethod
     def write(self, items: Sequence[Item], source: SceneGraph, out: Path) -> None:
         """Write the release, annotations and media, to the new folder `out`, in the benchmark's format."""

@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 import msgspec
 from tqdm import tqdm
 
+from barista_bench.benchmarks.graph_evidence import graph_evidence_bytes
+from barista_bench.benchmarks.release_records import GRAPH_EVIDENCE_FILE
 from barista_bench.cluster import RayCluster, cluster_of, map_in_processes
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.owned_folders import check_target, refuse_inside, replacing_folder
@@ -19,6 +21,7 @@ from barista_bench.files.writing import write_whole
 from barista_bench.generate.candidates import DECIDED, Item, QuestionCandidate, Tally, reasons_of
 from barista_bench.generate.difficulty import parse_levels
 from barista_bench.generate.family import Family, SampledItems, check_placeable, family_class
+from barista_bench.generate.graph_evidence import graph_rows
 from barista_bench.generate.missing import MissingAnnotation, UndecidedCandidates
 from barista_bench.generate.review import (
     Retention,
@@ -121,10 +124,11 @@ def generate(
 
     A family without any question does not affect the others: its report has no items, and gives the reason.
 
-    Each family's release is in `out/<family>`, the proof of each item in `out/<family>.items.jsonl`, and the counts of
-    accepted and refused candidates in `out/<family>.report.json`. `out/missing.json` lists additions that would allow
-    more questions, and `out/review.jsonl` all items, for people to accept, revise or reject. The same source, domain,
-    review and seed give the same bytes, with any number of processes.
+    Each family's release is in `out/<family>`, with `graph_evidence.jsonl` beside the benchmark's own files. The proof
+    of each item is in `out/<family>.items.jsonl`, and the counts of accepted and refused candidates are in
+    `out/<family>.report.json`. `out/missing.json` lists additions that would allow more questions, and
+    `out/review.jsonl` all items, for people to accept, revise or reject. The same source, domain, review and seed give
+    the same bytes, with any number of processes.
 
     Args:
         source: a folder in the BARISTA release layout.
@@ -175,6 +179,8 @@ def generate(
             if items:
                 (folder / name).mkdir()
                 family.write(items, graph, folder / name)
+                evidence = graph_evidence_bytes(graph_rows(family.public_items(items), graph, loaded_domain))
+                write_whole(folder / name / GRAPH_EVIDENCE_FILE, evidence)
                 if terms:
                     write_whole(folder / name / TERMS_FILE, terms_bytes(terms))
                 write_whole(folder / f"{name}.items.jsonl", b"".join(map(_item_line, items)))

@@ -145,6 +145,14 @@ class Scene:
         category = self.video.objects[self._index[object_id]].category
         return None if is_near or not self.coverage.covers_category(category, frame, frame + 1) else False
 
+    def hidden_fraction(self, object_id: str, frame: int) -> float | None:
+        """Return the fraction of an object's median area that is missing on a frame; None without annotation there."""
+        frames, areas, median = self._areas(object_id)
+        at = int(np.searchsorted(frames, frame))
+        if at == len(frames) or frames[at] != frame or not median:
+            return None
+        return max(0.0, 1 - float(areas[at]) / median)
+
     def is_hand_visible(self, side: Side, frame: int) -> bool | None:
         """Whether the hand of a side is visible (`is_visible`); also None if several objects are that hand."""
         hand = self.hand_id(side)

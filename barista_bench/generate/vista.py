@@ -176,6 +176,9 @@ class VistaFamily(Family):
             reworded += _items_in_form(set_items, next(forms_in_turn[wording]))
         return reworded
 
+    def public_items(self, items: Sequence[Item]) -> dict[str, Item]:
+        return {f"{ENVIRONMENT}/{_entry_path(item)}": item for item in items}
+
     def write(self, items: Sequence[Item], source: SceneGraph, out: Path) -> None:
         write_release(items, source, out, self.words)
 

@@ -1,8 +1,8 @@
 """A results dataset as leaderboard tables. A Space runs this: it needs only pydantic, PyYAML and huggingface_hub.
 
-The dataset holds `results/<org>/<model>/<leaderboard>/results.json`, as `barista-bench submit` writes them, with
-`judged.json` beside them for tasks that judges score. It may hold `leaderboard.yaml` (see `BoardRules`). A submission
-that breaks a rule is listed with the reason, and never shown.
+The dataset holds `results/<org>/<model>/<leaderboard>/results.json`, as `barista-bench publish submission` writes them,
+with `judged.json` beside them for tasks that judges score. It may hold `leaderboard.yaml` (see `BoardRules`). A
+submission that breaks a rule is listed with the reason, and never shown.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ MAX_REFUSALS: Final = 20
 _COSTS: Final = tuple(name for name in COST_NAMES if name != "dollars")
 LONGEST: Final = 500
 """Characters of a cell that submissions fill."""
-_REMEDY: Final = "Fix: use `submit`"
+_REMEDY: Final = "Fix: use `publish submission`"
 
 
 class BoardRules(BaseModel):

@@ -1,7 +1,7 @@
 """Rules of the Hub's leaderboard files, and of scored results before they are published.
 
-The hub client checks almost nothing, and the server only after the upload. So `submit` and the leaderboard both check
-here. This module is light on purpose (see board.py): it names no task and loads neither models nor datasets.
+The hub client checks almost nothing, and the server only after the upload. So `publish submission` and the leaderboard
+both check here. This module is light on purpose (see board.py): it names no task and loads neither models nor datasets.
 
 Sources: hub-docs `docs/hub/eval-results.md` (`.eval_results/*.yaml`, `eval.yaml`); `huggingface_hub` 2.4,
 `_eval_results.py` and `repocard_data.py` (model-index).

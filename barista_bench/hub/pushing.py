@@ -239,7 +239,7 @@ class Pusher:
                 repo_id,
                 operations,
                 commit_message=TITLE,
-                commit_description="Written and checked by `barista-bench submit`.",
+                commit_description="Written and checked by `barista-bench publish submission`.",
                 repo_type=repo_type,
                 revision=self.destination.revision,
                 create_pr=self.destination.opens_pull_request,

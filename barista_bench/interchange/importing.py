@@ -1,4 +1,4 @@
-"""Converts released run folders to our run folders, for `score`, `report` and `export-run`.
+"""Converts released run folders to our run folders, for `score`, `report` and `export run`.
 
 A folder has `predictions.jsonl` and `benchmark_examples.jsonl`. Each folder becomes one run of the new folder;
 model, provider, settings, task and examples must be the same in all. The release's statement about a sample

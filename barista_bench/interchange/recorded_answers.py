@@ -177,7 +177,9 @@ def write_submission_file(
     own_run = read_samples(folder, data=data)
     benchmark = get_benchmark(own_run.task.benchmark)
     if benchmark.submission is None:
-        raise ConfigError(f"{benchmark.name} takes no submission file. Fix: use `barista-bench submit` for the Hub")
+        raise ConfigError(
+            f"{benchmark.name} takes no submission file. Fix: use `barista-bench publish submission` for the Hub"
+        )
     samples = [s for s in own_run.samples if s.record.run == run and s.record.is_finished]
     if not samples:
         raise DataError(f"{folder}: run {run} has no finished sample. Fix: finish it, or name another run")

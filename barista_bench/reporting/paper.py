@@ -74,7 +74,7 @@ def set_statistics(data: str | Path, benchmark: str) -> tuple[Table, ...]:
     """
     record = get_benchmark(benchmark)
     if record.set_tables is None:
-        raise ConfigError(f"stats: there are no tables of a set of {record.title}. Fix: name another benchmark")
+        raise ConfigError(f"show stats: there are no tables of a set of {record.title}. Fix: name another benchmark")
     examples = {config: open_examples(data, benchmark, config).examples for config in config_names(data)}
     tables = record.set_tables(examples)
     if not tables:

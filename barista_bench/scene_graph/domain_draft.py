@@ -118,9 +118,9 @@ class _Draft:
 
     def add_head(self, name: str) -> None:
         head = (
-            "# Proposed by `barista-bench stats --domain-draft` from the words of scene graphs. Behind each proposal",
-            "# stands how often it was found, and where first. Go through it: leave out what is wrong, add what lacks.",
-            "# docs/generate.md says what each section does; the package's domain.yaml is a finished one.",
+            "# Proposed by `barista-bench show stats --domain-draft` from the words of scene graphs. Behind each",
+            "# proposal stands how often it was found, and where first. Go through it: leave out what is wrong, add",
+            "# what lacks. docs/generate.md says what each section does; the package's domain.yaml is a finished one.",
             "version: 1",
             f"name: {_flow(name)}",
         )

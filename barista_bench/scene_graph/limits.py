@@ -1,6 +1,6 @@
 """Limit the size of one annotation file; a file beyond a limit loses its video.
 
-`build`, `validate` and `stats` take less than 1 GiB of memory for a file within these limits. A full-scale file of
+`build`, `validate` and `show stats` take less than 1 GiB of memory for a file within these limits. A full-scale file of
 BARISTA has 9 MB, 2,500 frames, about 25 objects and 20,000 annotations.
 """
 

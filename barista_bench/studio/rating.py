@@ -1,4 +1,4 @@
-"""Rate answers of runs as judges do: blind, by the rubric, into a file that `judges` reads."""
+"""Rate answers of runs as judges do: blind, by the rubric, into a file that `compare judges` reads."""
 
 from __future__ import annotations
 

@@ -122,7 +122,7 @@ def hash_of(token: str) -> str:
 
 
 def is_study(folder: Path) -> bool:
-    """Whether `invite` made this folder."""
+    """Whether `studio invite` made this folder."""
     return (folder / STUDY_FILE).is_file()
 
 
@@ -130,7 +130,7 @@ def read_study(folder: Path) -> Study:
     """Read a study. Raises DataError if it does not exist or cannot be read."""
     path = folder / STUDY_FILE
     if not path.is_file():
-        raise DataError(f"{folder}: is not a study. Fix: make one with `barista-bench invite`")
+        raise DataError(f"{folder}: is not a study. Fix: make one with `barista-bench studio invite`")
     content = read_bounded(path, MAX_STUDY, remedy="invite fewer people at once")
     try:
         if removed := _REMOVED & msgspec.json.decode(content, type=dict[str, msgspec.Raw]).keys():

@@ -218,7 +218,7 @@ def test_a_damaged_sidecar_names_its_line(six_frozen: Path, tmp_path: Path) -> N
 
 def test_the_command_says_what_it_wrote(six_frozen: Path, tmp_path: Path) -> None:
     run(six_frozen, tmp_path / "ours", task="activity", model="chance", runs=1)
-    arguments = ["export-run", str(tmp_path / "ours"), "--out", str(tmp_path / "released")]
+    arguments = ["export", "run", str(tmp_path / "ours"), "--out", str(tmp_path / "released")]
     done = CliRunner().invoke(cli.app, arguments)
     assert done.exit_code == 0, done.output
     assert f"activity: 6 records\nwrote {tmp_path / 'released'}" in done.output

@@ -28,7 +28,7 @@ def read(folder: Path) -> list[dict]:
 
 def test_every_answer_is_a_sample_with_its_image_boxes_texts_and_scores(six_frozen: Path, tmp_path: Path) -> None:
     run(six_frozen, tmp_path / "run", task="grounding", model="oracle", runs=2, limit=2)
-    arguments = ["export-run", str(tmp_path / "run"), "--format", "fiftyone", "--out", str(tmp_path / "made")]
+    arguments = ["export", "run", str(tmp_path / "run"), "--format", "fiftyone", "--out", str(tmp_path / "made")]
     assert CliRunner().invoke(cli.app, arguments).exit_code == 0
     samples = read(tmp_path / "made")
     assert [(sample["example_id"], sample["run"]) for sample in samples] == [

@@ -238,7 +238,7 @@ def test_files_that_are_missing_are_named(six_frozen: Path, tmp_path: Path) -> N
 def test_the_command_takes_several_folders_and_says_what_it_found(six_frozen: Path, tmp_path: Path) -> None:
     family = {"model": "llava", "provider": "vllm"}
     folders = [str(answered(tmp_path / name, six_frozen, "grounding", QWEN, **family)) for name in ("one", "two")]
-    arguments = ["import-run", *folders, "--out", str(tmp_path / "run")]
+    arguments = ["run", "import", *folders, "--out", str(tmp_path / "run")]
     refused = CliRunner().invoke(cli.app, arguments)
     assert refused.exit_code == 1
     assert "--box-format" in refused.output

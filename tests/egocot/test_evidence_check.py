@@ -165,7 +165,7 @@ GRAPH = annotated_evidence(
             DatedRelation("left hand", "holds", "drawer", 2.5, 3.5),
             DatedRelation("right hand", "touches", "white cup", 5.0, 6.0),
         ],
-        graph=[
+        graph_facts=[
             GraphFact("drawer", "is", "closed", 0.0, 2.9, True, "the drawer is closed"),
             GraphFact("drawer", "is", "open", 3.0, 9.0, True, "the drawer is open"),
             GraphFact("drawer", "is", "open", 2.0, 2.0, False, "the drawer is open"),

@@ -136,7 +136,7 @@ def test_a_bad_row_of_evidence_costs_that_row(tmp_path: Path, part: str, row: di
     release = opened(tmp_path, content)
     (problem,) = release.problems
     assert (problem.severity, problem.key) == ("warning", f"[0].evidence.{part}[{rows}]{key and '.'}{key}")
-    kept = {"bboxes": "boxes", "focused_bboxes": "focused_boxes", "target_objects": "objects"}
+    kept = {"bboxes": "boxes", "focused_bboxes": "focused_boxes", "target_objects": "objects", "graph": "graph_facts"}
     assert len(getattr(release.items["q1"].evidence, kept.get(part, part))) == rows
 
 

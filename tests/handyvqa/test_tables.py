@@ -161,7 +161,7 @@ def test_stats_prints_and_writes_them_of_a_built_set(generated: Callable[[str], 
     data = build(
         generated("handyvqa"), tmp_path / "data", benchmark="handyvqa", configs=("action", "rvos_parts"), cache=False
     ).folder
-    command = ["stats", str(data), "--out", str(tmp_path / "s")]
+    command = ["show", "stats", str(data), "--out", str(tmp_path / "s")]
     shown = CliRunner().invoke(cli.app, [*command, "--benchmark", "handyvqa", "--no-plots"])
     assert shown.exit_code == 0, shown.output
     text = (tmp_path / "s" / "statistics.md").read_text()

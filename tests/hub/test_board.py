@@ -28,7 +28,7 @@ def entry(model: str, value: float, low: float | None, high: float | None, cover
 
 
 def publish(root: Path, made: Results, *, allow_incomplete: bool = False) -> Path:
-    """As `submit` puts it into a results dataset. Returns the folder of the leaderboard."""
+    """As `publish submission` puts it into a results dataset. Returns the folder of the leaderboard."""
     judge = judged(made) if made.primary.startswith("lexical_") else None
     return put(root, submission(row(made, judge), allow_incomplete=allow_incomplete, model_repo=made.model.name))
 

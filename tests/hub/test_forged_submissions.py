@@ -21,7 +21,7 @@ RELATIONS = "relations"
 
 @pytest.fixture(scope="module")
 def honest_board(honest_run: Path, judged_run: Path, made_once: MadeOnce) -> Path:
-    """What `submit` writes of two honest runs, as a results dataset."""
+    """What `publish submission` writes of two honest runs, as a results dataset."""
 
     def make(out: Path) -> None:
         for run in (honest_run, judged_run):
@@ -347,7 +347,7 @@ def test_a_submitter_stands_in_a_bounded_number_of_tables(
     board = read_board(root)
     assert len(board.entries) == 3 + 2
     assert [refused.reason for refused in board.refused] == [
-        "aaa has results in 3 tables already. Fix: use `submit`"
+        "aaa has results in 3 tables already. Fix: use `publish submission`"
     ] * 2
 
 

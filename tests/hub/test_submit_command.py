@@ -1,4 +1,4 @@
-"""`barista-bench submit`, from a real run to files, and to a server."""
+"""`barista-bench publish submission`, from a real run to files, and to a server."""
 
 import json
 import os
@@ -28,13 +28,22 @@ REPOS = ["--model-repo", MODEL, "--dataset-repo", DATASET]
 
 def submit(*arguments: object) -> tuple[int, str]:
     """Exit code and output, in this process: for what talks to no server."""
-    done = CliRunner().invoke(app, ["submit", *map(str, arguments), *REPOS])
+    done = CliRunner().invoke(app, ["publish", "submission", *map(str, arguments), *REPOS])
     return done.exit_code, done.output
 
 
 def push(hub: UploadStandIn, *arguments: object) -> tuple[int, str]:
     """Exit code and output of the command itself; the hub client reads HF_ENDPOINT when it is imported."""
-    command = [sys.executable, "-m", "barista_bench.cli", "submit", *map(str, arguments), *REPOS, "--push"]
+    command = [
+        sys.executable,
+        "-m",
+        "barista_bench.cli",
+        "publish",
+        "submission",
+        *map(str, arguments),
+        *REPOS,
+        "--push",
+    ]
     environment = {**os.environ, "HF_ENDPOINT": hub.endpoint, "A_TOKEN": TOKEN, "HF_DEBUG": "1"}
     done = subprocess.run([*command, "--token-env", "A_TOKEN"], env=environment, capture_output=True, text=True)
     return done.returncode, done.stdout + done.stderr

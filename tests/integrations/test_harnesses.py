@@ -181,7 +181,7 @@ def test_a_grader_of_inspect_ai_gives_the_figures_of_judge(inspect_ai, work, tas
 
 
 def lmms_tasks(scripts: Path, work: Path, *arguments: str) -> Path:
-    return Path(run([scripts / "barista-bench", "lmms-eval-tasks", *arguments], work).strip())
+    return Path(run([scripts / "barista-bench", "export", "lmms-eval-tasks", *arguments], work).strip())
 
 
 def lmms_figures(scripts: Path, work: Path, tasks: Path, out: str, *arguments: str) -> dict[str, dict[str, float]]:

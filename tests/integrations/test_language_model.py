@@ -135,7 +135,7 @@ def test_all_held_verdicts_can_be_read_and_the_free_ones_are_counted(
         assert sum(verdicts.values()) == results.coverage.answered == count
         if results.is_held or results.judge.name == "oracle":
             assert verdicts == {"ok": count}
-    run([*OURS, "judges", folder, "--out", f"judges_{task}"], work)
+    run([*OURS, "compare", "judges", folder, "--out", f"judges_{task}"], work)
     for pair in json.loads((work / f"judges_{task}/judges.json").read_text())["agreement"]:
         show("agreement", pair)
         # No judge to trust, and the meta-evaluation says so.
@@ -165,7 +165,7 @@ def test_rewordings_are_used_only_where_they_say_the_same_and_what_is_refused_is
     closed = [replace(row, verdict="accept", reviewer="nobody") for row in rows[REWORDED:]]  # these are not asked about
     (work / "made/review.jsonl").write_bytes(review_bytes([*rows[:REWORDED], *closed]))
     asked = ["made", "--model", model, "--out", "reworded", "--max-new-tokens", "96", *QUIETLY]
-    show("reword", run([ours, "reword", *asked], work))
+    show("reword", run([ours, "generate", "reworded", *asked], work))
     lines = (work / "reworded/wordings.jsonl").read_bytes().splitlines()
     wordings = [msgspec.json.decode(line, type=ItemWording) for line in lines]
     reasons = Counter(wording.reason.partition(":")[0] for wording in wordings)

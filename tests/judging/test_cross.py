@@ -228,7 +228,7 @@ def test_names_from_files_command_no_terminal(
         assert text.isprintable()
     assert "m\\x1b]0;x\\x07" in line
     # And in what is said of a file that cannot be used.
-    done = CliRunner().invoke(app, ["judges", str(tmp_path / "no\x1b[2Jrun\nerror: none")])
+    done = CliRunner().invoke(app, ["compare", "judges", str(tmp_path / "no\x1b[2Jrun\nerror: none")])
     assert done.exit_code == 1
     assert done.output.rstrip("\n").isprintable()
 
@@ -335,7 +335,7 @@ def test_the_commands_judge_and_compare(make_run: Callable, tmp_path: Path) -> N
     ratings.write_text(f"example_id,criterion,score\n{example},accuracy,3\n")
     out = tmp_path / "out"
     before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
-    done = runner.invoke(app, ["judges", str(run), "--out", str(out), "--human", str(ratings)])
+    done = runner.invoke(app, ["compare", "judges", str(run), "--out", str(out), "--human", str(ratings)])
     assert done.exit_code == 0, done.output
     assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == before
     assert "## Agreement with people" in (out / "judges.md").read_text()
@@ -350,9 +350,9 @@ def test_the_commands_explain_what_is_wrong(tmp_path: Path) -> None:
         (["judge", str(tmp_path), "--judge", "lexical"], "no run here"),
         (["judge", str(tmp_path), "--judge", "chance"], "cannot grade"),
         (["judge", str(tmp_path)], "judge is missing"),
-        (["judges", str(tmp_path)], "no run here"),
-        (["judges", str(tmp_path), "--family", "x"], "has no vendor"),
-        (["questions", *more, "--sampling", "nothing"], "not a setting"),
+        (["compare", "judges", str(tmp_path)], "no run here"),
+        (["compare", "judges", str(tmp_path), "--family", "x"], "has no vendor"),
+        (["generate", "questions", *more, "--sampling", "nothing"], "not a setting"),
     ):
         done = runner.invoke(app, arguments)
         assert done.exit_code == 1, arguments

@@ -1,4 +1,4 @@
-"""What `diff` says of two run folders is what was changed in them, and nothing else."""
+"""What `compare settings` says of two run folders is what was changed in them, and nothing else."""
 
 import json
 import random

@@ -1,4 +1,4 @@
-"""Runs `validate`, `stats` and `build` over a release, each in a process of its own, and prints what they took.
+"""Runs `validate`, `show stats` and `build` over a release, each in a process of its own, and prints what they took.
 
     python -m tests.scene_graph.hostile_run RELEASE
 

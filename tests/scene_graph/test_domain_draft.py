@@ -125,7 +125,7 @@ def test_counts_and_places_are_those_of_the_graph(small_kitchen: Path, words: Gr
 
 def test_the_command_writes_a_new_file_and_no_statistics(small_release: Path, tmp_path: Path) -> None:
     out = tmp_path / "mine.yaml"
-    flags = ["stats", str(small_release), "--domain-draft", str(out), "--out", str(tmp_path / "statistics")]
+    flags = ["show", "stats", str(small_release), "--domain-draft", str(out), "--out", str(tmp_path / "statistics")]
     done = CliRunner().invoke(cli.app, flags)
     assert done.exit_code == 0, done.output
     assert load_domain(out).version == 1

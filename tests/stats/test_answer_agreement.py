@@ -107,7 +107,7 @@ def test_runs_without_answers_to_exchange_are_refused_in_words(scored: Runs, mon
 
 def test_the_command_prints_a_line_a_party(scored: Runs) -> None:
     folders = [str(scored[model, task].folder) for model in ("oracle", "fair") for task in ("activity", "grounding")]
-    done = CliRunner().invoke(app, ["agreement", *folders])
+    done = CliRunner().invoke(app, ["compare", "agreement", *folders])
     assert done.exit_code == 0, done.output
     activity, grounding = done.output.splitlines()
     assert activity.startswith("barista/activity, oracle and fair: same choice 0.")

@@ -91,14 +91,18 @@ def test_the_analyse_command_writes_every_table_that_the_runs_allow(scored: Runs
         for model in ("strong", "fair", "weak", "chance")
         for task in ("relations", "activity")
     ]
-    done = CliRunner().invoke(app, ["analyse", *folders, "--out", str(tmp_path / "out"), "--permutations", "100"])
+    done = CliRunner().invoke(
+        app, ["compare", "all", *folders, "--out", str(tmp_path / "out"), "--permutations", "100"]
+    )
     assert done.exit_code == 0, done.output
     names = {path.stem for path in (tmp_path / "out").glob("*.csv")}
     assert names == {
         "figures", "breakdowns", "failures", "consistency", "comparisons", "rank_agreement",
         "answer_agreement", "propagation", "baselines",
     }  # fmt: skip
-    done = CliRunner().invoke(app, ["analyse", folders[0], "--out", str(tmp_path / "one"), "--permutations", "100"])
+    done = CliRunner().invoke(
+        app, ["compare", "all", folders[0], "--out", str(tmp_path / "one"), "--permutations", "100"]
+    )
     assert "no comparisons: no two runs are of the same task" in done.output
     assert "no rank_agreement" in done.output
 

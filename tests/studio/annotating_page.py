@@ -67,7 +67,7 @@ def press(page: Page, name: str | re.Pattern[str]) -> None:
 def draw_box(page: Page, category: str, corner: tuple[float, float], size: float = 16) -> None:
     """A new object, as the segmenter sees it in a box."""
     press(page, "new object")
-    page.get_by_label("category of what is drawn next").fill(category)
+    page.get_by_label("category of the next object").fill(category)
     press(page, "box")
     drag(page, [corner, (corner[0] + size, corner[1] + size)])
     expect(page.locator(".facts-list .thing", has_text=category).first).to_be_visible()

@@ -110,12 +110,12 @@ def test_polygon_brush_and_eraser_change_the_chosen_mask_and_undo_takes_it_back(
     frame, later = sorted(project.video(VIDEO).asked_segments())[:2]
     with annotating(project.folder) as page:
         at_frame(page, frame)
-        page.get_by_label("category of what is drawn next").fill("no such thing")
+        page.get_by_label("category of the next object").fill("no such thing")
         press(page, "polygon")
         drag(page, [(10, 10), (40, 10), (40, 40), (10, 40)], press=False)
         page.keyboard.press("Enter")
         expect(page.locator("#status")).to_contain_text("Name the category first")
-        page.get_by_label("category of what is drawn next").fill("coffee cup")
+        page.get_by_label("category of the next object").fill("coffee cup")
         press(page, "polygon")
         press(page, "snap")
         drag(page, [(10, 10), (40, 10), (40, 40), (10, 40)], press=False)

@@ -71,7 +71,7 @@ def test_the_prompt_of_a_model_stands_behind_the_question(asked_data: Path, visi
     with visited(asked_data) as watched:
         page = watched.page
         page.goto(page.url.partition("#")[0] + "#/answer?number=2")
-        prompt = page.locator("details", has_text="The prompt of a model")
+        prompt = page.locator("details", has_text="The model's prompt")
         expect(prompt.locator("p")).to_be_hidden()
         prompt.locator("summary").click()
         expect(prompt.locator("p")).to_contain_text("[user]")
@@ -115,10 +115,10 @@ def test_rate_says_how_many_runs_are_scored(
 def test_a_button_shows_what_keys_do_wherever_there_are_any(small_release: Path, visited: Visited) -> None:
     with visited(small_release) as watched:
         page = watched.page
-        keys = page.get_by_role("button", name="what keys do")
+        keys = page.get_by_role("button", name="keyboard shortcuts")
         expect(page.get_by_role("link", name="v1", exact=True)).to_be_visible()
         expect(keys).to_be_hidden()
         page.get_by_role("link", name="v1", exact=True).click()
         expect(page.locator(".player[data-frame]")).to_be_visible()
         keys.click()
-        expect(page.get_by_role("dialog", name="what keys do").get_by_text("search this video")).to_be_visible()
+        expect(page.get_by_role("dialog", name="keyboard shortcuts").get_by_text("search this video")).to_be_visible()

@@ -133,7 +133,7 @@ def test_lines_stand_in_sections_that_say_what_they_are_for(small_kitchen: Path,
     with visited(small_kitchen) as watched:
         page = watched.page
         page.get_by_role("link", name="Words").click()
-        hands = page.get_by_role("region", name="What hands do")
+        hands = page.get_by_role("region", name="Hands and things")
         expect(hands).to_contain_text("Relations of hands to things")
         expect(hands.locator('input.draft-line[value^="  holds:"]')).to_be_visible()
         expect(page.get_by_role("region", name="EgoCoT-Bench").locator("li.proposed").first).to_be_visible()

@@ -24,7 +24,7 @@ def test_a_box_and_clicks_ask_the_segmenter(tmp_path: Path, project: Project, an
     frame = min(project.video(VIDEO).asked_segments())
     with annotating(project.folder) as page:
         at_frame(page, frame)
-        page.get_by_label("category of what is drawn next").fill("coffee cup")
+        page.get_by_label("category of the next object").fill("coffee cup")
         press(page, "box")
         asked: list[dict[str, Any]] = []
         page.on("request", lambda sent: asked.append(sent.post_data_json) if sent.url.endswith("/segment") else None)
@@ -50,7 +50,7 @@ def test_zoomed_in_the_brush_draws_a_pixel_and_the_frame_is_moved(project: Proje
             page.mouse.wheel(0, -300)
         expect(picture).to_have_attribute("data-zoom", "4")
         assert 4 * box["width"] / WIDTH >= 8, "pixels of the page a pixel"
-        page.get_by_label("category of what is drawn next").fill("coffee cup")
+        page.get_by_label("category of the next object").fill("coffee cup")
         press(page, "brush")
         page.get_by_label("brush size").fill("2")
         page.mouse.click(*middle)
@@ -74,7 +74,7 @@ def test_a_first_decision_is_undone_and_done_again_by_keys(project: Project, ann
     with annotating(project.folder) as page:
         at_frame(page, frame)
         page.keyboard.press("?")
-        page.get_by_role("searchbox", name="what to do").fill("new object")
+        page.get_by_role("searchbox", name="command").fill("new object")
         page.keyboard.press("Enter")
         page.keyboard.type("coffee c")
         page.keyboard.press("Enter")
@@ -138,7 +138,7 @@ def test_part_of_a_name_offers_the_categories_and_an_empty_keyframe_is_asked_abo
     project: Project, annotating: Annotating
 ) -> None:
     frame, later = sorted(project.video(VIDEO).asked_segments())[:2]
-    question = "Nothing is drawn: is the frame empty?"
+    question = "No masks: is the frame empty?"
     with annotating(project.folder) as page:
         at_frame(page, frame)
         page.keyboard.press("o")
@@ -161,7 +161,7 @@ def test_part_of_a_name_offers_the_categories_and_an_empty_keyframe_is_asked_abo
         expect(page.locator(".facts-list .thing", has_text="coffee cup")).to_be_visible()
         page.keyboard.press("x")
         page.keyboard.press("Enter")
-        page.get_by_role("dialog", name=question).get_by_role("button", name="it is empty").click()
+        page.get_by_role("dialog", name=question).get_by_role("button", name="yes, it is empty").click()
         at_frame(page, later)
         at_rest(page)
     (keyframe,) = project.video(VIDEO).accepted().keyframes

@@ -105,7 +105,7 @@ def test_what_the_graph_says_at_a_second_is_read_in_words(explored: Watched) -> 
     page.get_by_label("second").fill("0.5")
     page.get_by_role("button", name="go", exact=True).click()
     expect(page.locator('.player[data-frame="15"]')).to_be_visible()
-    said = page.get_by_label("what the graph says")
+    said = page.get_by_label("scene graph")
     for text in ("left hand", "right hand", "coffee cup", "holds"):
         expect(said).to_contain_text(text)
 

@@ -117,7 +117,7 @@ def test_cards_are_found_filtered_and_sorted_and_the_way_back_leads_to_the_same(
         expect(cards).to_have_count(1)
         page.get_by_label("show").select_option("all videos")
         page.get_by_label("find").fill("")
-        page.get_by_label("sort by").select_option("what is next")
+        page.get_by_label("sort by").select_option("next step")
         expect(cards.first).to_contain_text("annotate")
         assert not [text for text in watched.console if "404" not in text]  # the release has no videos to show
 

@@ -301,7 +301,7 @@ def test_agreement_and_the_report_put_people_beside_models(study: Path, asked_da
             wrong = "A" if answer_to(asked) != "A" else "B"  # also where an attention check asks for another
             asked = ben.hand_in(asked, wrong if asked["form"] == "choice" else {"bboxes": []}, seconds)
     evaluate(asked_data, "oracle", task="activity", runs=1, out=tmp_path / "oracle")
-    shown = invoke(cli.app, ["agreement", str(study), str(tmp_path / "oracle")])
+    shown = invoke(cli.app, ["compare", "agreement", str(study), str(tmp_path / "oracle")])
     assert shown.exit_code == 0, shown.output
     anna, ben, cleo, *pairs = shown.output.splitlines()
     assert anna.startswith("anna: 8 of 8 questions that count, 0 skipped; attention checks passed 2 of 2; agrees with")
@@ -331,7 +331,7 @@ def test_of_one_person_alone_agreement_says_how_far_they_are(study: Path, asked_
     links = invited(study, asked_data, "anna", tasks=["activity"])
     with study_at(study):
         Participant(links["anna"]).answer_all()
-    shown = invoke(cli.app, ["agreement", str(study)])
+    shown = invoke(cli.app, ["compare", "agreement", str(study)])
     assert (shown.exit_code, "anna: 4 of 4" in shown.output) == (0, True)
     assert "no two runs have a readable answer" in shown.output
 
@@ -345,7 +345,17 @@ def test_a_file_that_is_no_study_is_named(study: Path) -> None:
 
 
 def test_invite_prints_a_link_a_person(study: Path, asked_data: Path) -> None:
-    arguments = ["invite", str(asked_data), "--participants", "anna, ben", "--task", "activity", "--items", "3"]
+    arguments = [
+        "studio",
+        "invite",
+        str(asked_data),
+        "--participants",
+        "anna, ben",
+        "--task",
+        "activity",
+        "--items",
+        "3",
+    ]
     shown = invoke(cli.app, [*arguments, "--out", str(study), "--public-url", "https://lab.example.org:8443"])
     assert shown.exit_code == 0, shown.output
     links = [line for line in shown.output.splitlines() if "token=" in line]

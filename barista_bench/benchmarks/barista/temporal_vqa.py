@@ -99,7 +99,7 @@ class TemporalSampling(ClipSampling):
         max_frames: limit of frames per example, evenly thinned; None for all keyframes.
         domain: file of a domain's values, where any two values that exclude each other make a change (`default`: coffee
             making); None uses only the changes that the release names.
-        pairs: folder of questions that a model wrote (`barista-bench questions`), instead of templates.
+        pairs: folder of questions that a model wrote (`barista-bench generate questions`), instead of templates.
     """
 
     draw_seed: int | None = None

@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import msgspec
 import numpy as np
 
 from barista_bench.benchmarks.egocot.answers import read_answer, unnumbered
@@ -97,7 +98,7 @@ class Cot(ChoiceTask, ReleaseTask[CotSampling]):
     benchmark = "egocot"
     name = "cot"
     upstream_name = "egocot"
-    version = 2
+    version = 3
     sampling = CotSampling()
     prompt_package = "barista_bench.benchmarks.egocot"
     row_note = "frames of a video, a question, its lettered choices, and the right one with its reasons"
@@ -300,7 +301,7 @@ def example_of(
             fps=facts.fps if facts else 0.0,
             seconds=facts.duration if facts else 0.0,
         ),
-        evidence=item.evidence,
+        evidence=msgspec.structs.replace(item.evidence, **release.graph_columns(item.qid)),
     )
 
 
@@ -311,7 +312,7 @@ def known_answer(example: Example) -> str:
         raise DataError(
             f"{example.example_id}: its answer is hidden (split {example.metadata['split']}): it cannot be scored. "
             "Fix: score the split dev, and write a submission file of the split test for the benchmark's authors "
-            "(`barista-bench submission`)"
+            "(`barista-bench publish check`)"
         )
     return answer
 

@@ -188,11 +188,13 @@ def annotated_evidence(
     )
     names = {*labels.values(), *(canonical_name(target.label) for target in evidence.objects)}
     end_names = {end for subject, _, target in spans for end in (subject, target)}
-    end_names |= {canonical_name(row.subject) for row in evidence.graph if row.predicate == "is"}
-    end_names |= {canonical_name(row.object) for row in evidence.graph if row.predicate in ("touches", lexicon.APART)}
+    end_names |= {canonical_name(row.subject) for row in evidence.graph_facts if row.predicate == "is"}
+    end_names |= {
+        canonical_name(row.object) for row in evidence.graph_facts if row.predicate in ("touches", lexicon.APART)
+    }
     relations = (EvidenceFact(*triple, tuple(sorted(set(times)))) for triple, times in spans.items() if all(triple))
     return EvidenceBase(
-        facts=(*relations, *(_graph_fact(row, duration) for row in evidence.graph)),
+        facts=(*relations, *(_graph_fact(row, duration) for row in evidence.graph_facts)),
         places=places,
         objects=frozenset((names | end_names) - {""}),
         targets=tuple(dict.fromkeys(name for target in evidence.objects if (name := canonical_name(target.label)))),

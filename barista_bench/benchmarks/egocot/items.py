@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import msgspec
 
 from barista_bench.benchmarks.kinds.choice import LetteredChoice
-from barista_bench.core.example import Evidence, Inputs, Int64, Metadata, PixelBox, Target, TypedFields
+from barista_bench.core.example import Inputs, Int64, Metadata, PixelBox, Target, TracedEvidence, TypedFields
 
 _SEPARATORS = re.compile(r"[\W_]+")
 
@@ -128,8 +128,8 @@ class GraphFact(TypedFields):
     text: str
 
 
-class ItemEvidence(Evidence):
-    """The annotators' evidence; all of it may be empty. Only generated releases have `graph`."""
+class ItemEvidence(TracedEvidence):
+    """The annotators' evidence; all of it may be empty. Only generated releases have `graph_facts`."""
 
     object_ids: list[str] = msgspec.field(default_factory=list)
     objects: list[TargetObject] = msgspec.field(default_factory=list)
@@ -138,7 +138,7 @@ class ItemEvidence(Evidence):
     boxes: list[TimedBox] = msgspec.field(default_factory=list)
     focused_boxes: list[TimedBox] = msgspec.field(default_factory=list)
     relations: list[DatedRelation] = msgspec.field(default_factory=list)
-    graph: list[GraphFact] = msgspec.field(default_factory=list)
+    graph_facts: list[GraphFact] = msgspec.field(default_factory=list)
 
 
 class CotInputs(Inputs):

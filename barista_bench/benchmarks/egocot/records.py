@@ -217,7 +217,7 @@ class RecordReader:
             boxes=self._rows(record.bboxes, f"{key}.bboxes", BoxRow, BoxRow.to_evidence),
             focused_boxes=self._rows(record.focused_bboxes, f"{key}.focused_bboxes", BoxRow, BoxRow.to_evidence),
             relations=self._rows(record.relations, f"{key}.relations", RelationRow, RelationRow.to_evidence),
-            graph=self._rows(record.graph, f"{key}.graph", GraphRow, GraphRow.to_evidence),
+            graph_facts=self._rows(record.graph, f"{key}.graph", GraphRow, GraphRow.to_evidence),
         )
 
     def _rows(self, values: Rows, key: str, row_type: type[StructT], read: Callable[[StructT], RowT]) -> list[RowT]:

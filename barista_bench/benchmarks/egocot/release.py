@@ -30,6 +30,7 @@ from barista_bench.benchmarks.egocot.records import (
     media_file,
     strip_texts,
 )
+from barista_bench.benchmarks.graph_evidence import read_graph_evidence
 from barista_bench.benchmarks.release_records import (
     AnnotationRelease,
     PlacedRecord,
@@ -158,11 +159,12 @@ def open_release(root: Path, videos: Path | None = None) -> EgocotRelease:
             keep_first(items, item.qid, item, log, f"{placed.key}.qid")
         for name, count in sorted(reader.unknown.items()):
             log.warning(name, f"stands in {count} records and is ignored", "remove it, or report it to us")
-    problems = tuple(problem for log in logs.values() for problem in log)
+    problems = [problem for log in logs.values() for problem in log]
     if not items:
         raise no_records_error(root, "EgoCoT-Bench question", problems)
     ordered_items = dict(sorted(items.items(), key=lambda pair: (pair[1].media_id, pair[0])))
-    return EgocotRelease(root, media_folder(root, videos), problems, ordered_items, manifest)
+    rows = read_graph_evidence(root, problems)
+    return EgocotRelease(root, media_folder(root, videos), tuple(problems), ordered_items, manifest, graph_rows=rows)
 
 
 def _records(path: Path, log: ProblemLog) -> Iterator[PlacedRecord]:

@@ -18,8 +18,9 @@ from barista_bench.benchmarks.handyvqa.release import (
     QuestionClip,
 )
 from barista_bench.benchmarks.kinds.masks import reduced_size
+from barista_bench.benchmarks.release_records import NO_GRAPH, GraphColumns
 from barista_bench.core.deriving import Release, ReleaseTask
-from barista_bench.core.example import Evidence, Inputs, Int64, Metadata, SkippedExample, Target
+from barista_bench.core.example import Inputs, Int64, Metadata, SkippedExample, Target, TracedEvidence
 from barista_bench.core.options import EvenSampling, Option
 from barista_bench.core.task import Example, FrameRef
 from barista_bench.errors import ConfigError, DataError
@@ -48,7 +49,7 @@ class QuestionMetadata(Metadata):
     centre_seconds: float | None
 
 
-class RecordEvidence(Evidence):
+class RecordEvidence(TracedEvidence):
     """The record's file, and its row in it, from 0."""
 
     file: str
@@ -147,7 +148,8 @@ class HandyvqaTask(ReleaseTask[EvenSampling]):
             inputs, target = self.columns(question, frames)
         except DataError as error:
             return SkippedExample(FrameRef(clip.video, 0), str(error), question.item_id)
-        return self.example(question, clip, frames.indices, inputs, target)
+        graph = release.graph_columns(question.item_id)
+        return self.example(question, clip, frames.indices, inputs, target, graph=graph)
 
     @classmethod
     def example(
@@ -159,6 +161,7 @@ class HandyvqaTask(ReleaseTask[EvenSampling]):
         target: Target,
         *,
         is_shown: bool = True,
+        graph: GraphColumns = NO_GRAPH,
     ) -> Example:
         """Return the example of a question; `is_shown`: its frames are the frames that a model saw."""
         return cls.new_example(
@@ -176,7 +179,7 @@ class HandyvqaTask(ReleaseTask[EvenSampling]):
                 n_frames=len(indices) if is_shown else None,
                 centre_seconds=clip.centre_s,
             ),
-            evidence=RecordEvidence(question.file, question.row),
+            evidence=RecordEvidence(question.file, question.row, **graph),
         )
 
     @abstractmethod

@@ -141,7 +141,7 @@ class RightOptions(Target):
 class OptionsTask(ChoiceTask, HandyvqaTask):
     """A category of multiple-choice questions."""
 
-    version = 3
+    version = 4
     options: ClassVar[Mapping[str, Option]] = {**HandyvqaTask.options, "reading": READING}
     takes_several: ClassVar[bool] = False
     inputs_type = OptionsInputs

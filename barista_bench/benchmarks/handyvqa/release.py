@@ -18,8 +18,10 @@ from typing import Annotated, Generic, TypeVar
 import msgspec
 from msgspec import Meta
 
+from barista_bench.benchmarks.graph_evidence import read_graph_evidence
 from barista_bench.benchmarks.kinds.masks import damage, union
 from barista_bench.benchmarks.release_records import (
+    GRAPH_EVIDENCE_FILE,
     MAX_RECORD,
     AnnotationRelease,
     PlacedRecord,
@@ -207,7 +209,8 @@ def open_release(root: Path, videos: Path | None = None) -> HandyvqaRelease:
     if not questions:
         raise no_records_error(root, "HanDyVQA record", problems)
     by_category = {name: tuple(each for each in questions if each.category == name) for name in CATEGORIES}
-    return HandyvqaRelease(root, media_folder(root, videos), tuple(problems), by_category)
+    rows = read_graph_evidence(root, problems)
+    return HandyvqaRelease(root, media_folder(root, videos), tuple(problems), by_category, graph_rows=rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +261,7 @@ def _record_files(root: Path) -> list[_RecordFile]:
         for name in (f"{category}.json", f"{category}.jsonl"):
             if (root / name).is_file():
                 files.append(_RecordFile(confined(root, name), name, category))
-    category_files = {file.name for file in files}
+    category_files = {GRAPH_EVIDENCE_FILE, *(file.name for file in files)}
     others = sorted(path.name for path in root.glob("*.jsonl") if path.name not in category_files)
     files += [_RecordFile(confined(root, name), name, None) for name in others]
     if not files:

@@ -56,6 +56,7 @@ from barista_bench.core.task import (
     ParseError,
     Prediction,
     Scored,
+    evidence_objects,
 )
 from barista_bench.errors import DataError
 from barista_bench.scene_graph.release import PixelCount
@@ -94,7 +95,7 @@ class SegmentationTarget(Target):
 class SegmentationTask(HandyvqaTask):
     """A category of questions that are answered by masks."""
 
-    version = 2
+    version = 3
     primary = "J_and_F"
     primary_note = "Mean of J, the IoU of masks, and F, the F-measure of their contours."
     sample_score = "J_and_F"
@@ -208,7 +209,7 @@ class SegmentationTask(HandyvqaTask):
         for _, score, has_mask in scored_frames(example, prediction):
             if score.j <= FOUND_J:
                 wrong: FailureKind = "loose_mask" if score.j > 0 else "hallucinated"
-                yield AnswerFailure(wrong if has_mask else "missed")
+                yield AnswerFailure(wrong if has_mask else "missed", evidence_objects(example))
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
         return explain_masks(

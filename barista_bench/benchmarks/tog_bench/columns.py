@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from barista_bench.benchmarks.kinds.spans import TimeRange
-from barista_bench.core.example import Evidence, Inputs, Metadata, PixelBox, Target, TypedFields
+from barista_bench.core.example import Inputs, Metadata, PixelBox, Target, TracedEvidence, TypedFields
 from barista_bench.core.options import Count, Rate, Sampling
 
 
@@ -59,7 +59,7 @@ class InstructionMetadata(Metadata):
     max_frames: int | None
 
 
-class InstructionEvidence(Evidence):
+class InstructionEvidence(TracedEvidence):
     """The task's place in the annotation files, and the frame size of its annotated boxes."""
 
     object_ids: list[str]

@@ -21,6 +21,7 @@ from typing import Annotated, Literal, TypeAlias
 
 import msgspec
 
+from barista_bench.benchmarks.graph_evidence import read_graph_evidence
 from barista_bench.benchmarks.release_records import (
     AnnotationRelease,
     PlacedRecord,
@@ -281,7 +282,8 @@ def open_release(root: Path, videos: Path | None = None) -> TogRelease:
                 keep_first(tasks, filed.task.id, filed, log, f"tasks[{filed.row}].id")
         problems += log
     ordered = tuple(sorted(tasks.values(), key=lambda filed: filed.task.video))
-    return TogRelease(root, media_folder(root, videos), tuple(problems), ordered, video_records)
+    rows = read_graph_evidence(root, problems)
+    return TogRelease(root, media_folder(root, videos), tuple(problems), ordered, video_records, graph_rows=rows)
 
 
 _Records: TypeAlias = tuple[Iterable[VideoRecord], Iterable[tuple[int, TaskRecord]]]

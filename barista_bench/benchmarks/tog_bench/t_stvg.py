@@ -22,6 +22,7 @@ from typing import ClassVar, cast
 
 from barista_bench.benchmarks.kinds.spans import snapped, timed_frames
 from barista_bench.benchmarks.name_matching import matching_options, plain_name
+from barista_bench.benchmarks.release_records import GraphColumns
 from barista_bench.benchmarks.tog_bench.answers import ShownFrames, read_answer
 from barista_bench.benchmarks.tog_bench.baselines import BaselineAnswers
 from barista_bench.benchmarks.tog_bench.columns import (
@@ -81,7 +82,7 @@ ENOUGH = 0.5
 class TSTVG(BaselineAnswers):
     benchmark = "tog_bench"
     name = upstream_name = "t_stvg"
-    version = 2
+    version = 3
     primary = "T-m_vIoU"
     primary_note = "Mean over tasks of the IoU of boxes over time, of objects named and found."
     sample_score = "T-m_vIoU"
@@ -136,7 +137,8 @@ class TSTVG(BaselineAnswers):
             if sampling.max_frames is not None:
                 frames = tuple(frames[index] for index in evenly_spaced(len(frames), sampling.max_frames))
             for filed in tasks:
-                yield _example(filed, record, facts, frames, sampling)
+                graph = release.graph_columns(filed.task.id)
+                yield _example(filed, record, facts, frames, sampling, graph)
 
     def prompt(self, example: Example, box_format: BoxFormat) -> Prompt:
         inputs = InstructionInputs.of(example)
@@ -256,7 +258,12 @@ def _facts(release: TogRelease, record: VideoRecord) -> VideoFacts:
 
 
 def _example(
-    filed: FiledTask, record: VideoRecord, facts: VideoFacts, frames: tuple[int, ...], sampling: TogSampling
+    filed: FiledTask,
+    record: VideoRecord,
+    facts: VideoFacts,
+    frames: tuple[int, ...],
+    sampling: TogSampling,
+    graph: GraphColumns,
 ) -> Example | SkippedExample:
     task = filed.task
     last = max(max(box.time for box in item.boxes) for item in task.objects)
@@ -298,6 +305,7 @@ def _example(
             row=filed.row,
             annotated_width=record.width,
             annotated_height=record.height,
+            **graph,
         ),
     )
 

@@ -17,7 +17,7 @@ import re
 from collections.abc import Sequence
 
 from barista_bench.benchmarks.parsing import MAX_ANSWER
-from barista_bench.core.example import Evidence, Inputs, Int64, Metadata, Target, TypedFields, read_scores
+from barista_bench.core.example import Inputs, Int64, Metadata, Target, TracedEvidence, TypedFields, read_scores
 from barista_bench.core.task import ParseError, Prediction
 
 
@@ -71,7 +71,7 @@ class MatchingMetadata(Metadata):
     seconds: float | None
 
 
-class EntryEvidence(Evidence):
+class EntryEvidence(TracedEvidence):
     """The set's file, and the video's index in `<id>_data.json`."""
 
     file: str

@@ -21,6 +21,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from typing import ClassVar, NamedTuple
 
+from barista_bench.benchmarks.release_records import GraphColumns
 from barista_bench.benchmarks.vista.columns import (
     HIGHEST,
     LOWEST,
@@ -50,6 +51,7 @@ from barista_bench.core.task import (
     ParseError,
     Prediction,
     Scored,
+    evidence_objects,
 )
 from barista_bench.errors import DataError
 from barista_bench.media.frame_choice import evenly_spaced
@@ -73,7 +75,7 @@ class Matching(ReleaseTask[EvenSampling]):
     """The base of the tasks, which differ only in the environment."""
 
     benchmark = "vista"
-    version = 2
+    version = 3
     primary = "macro_f1"
     primary_note = "F1 over the descriptions of a problem set, the mean over problem sets."
     sample_score = "top1"
@@ -125,9 +127,11 @@ class Matching(ReleaseTask[EvenSampling]):
                 if isinstance(facts, str):
                     yield SkippedExample(FrameRef(video.video_id, 0), facts)
                 else:
-                    yield self._example(problem_set, video, facts, sampling)
+                    yield self._example(problem_set, video, facts, sampling, release.graph_columns(video.video_id))
 
-    def _example(self, problem_set: ProblemSet, video: LabelledVideo, facts: _Facts, sampling: EvenSampling) -> Example:
+    def _example(
+        self, problem_set: ProblemSet, video: LabelledVideo, facts: _Facts, sampling: EvenSampling, graph: GraphColumns
+    ) -> Example:
         frames = evenly_spaced(facts.frame_count, sampling.frames)
         return self.new_example(
             f"{self.name}:{problem_set.set_id}:{video.video_id}",
@@ -160,7 +164,7 @@ class Matching(ReleaseTask[EvenSampling]):
                 fps=facts.fps,
                 seconds=facts.seconds,
             ),
-            evidence=EntryEvidence(f"tasks/{problem_set.set_id}.yaml", video.entry),
+            evidence=EntryEvidence(f"tasks/{problem_set.set_id}.yaml", video.entry, **graph),
         )
 
     def resampling_unit(self, example: Example) -> str:
@@ -223,8 +227,9 @@ class Matching(ReleaseTask[EvenSampling]):
         if best <= reference:
             return ()
         if best & reference:
-            return (AnswerFailure("duplicate"),)
-        return (AnswerFailure(_KINDS.get(MatchingMetadata.of(example).type, "wrong_option")),)
+            return (AnswerFailure("duplicate", evidence_objects(example)),)
+        kind = _KINDS.get(MatchingMetadata.of(example).type, "wrong_option")
+        return (AnswerFailure(kind, evidence_objects(example)),)
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
         """Explain with the right and the best descriptions by the sample's scores.

@@ -18,6 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from barista_bench.benchmarks.graph_evidence import read_graph_evidence
 from barista_bench.benchmarks.release_records import (
     AnnotationRelease,
     PlacedRecord,
@@ -109,7 +110,9 @@ def open_release(root: Path, videos: Path | None = None) -> VistaRelease:
         for set_id in sorted(rows.keys() - {name.removesuffix(".yaml") for name in names}):
             what = f"its {len(rows[set_id])} rows name a set without files; they are not asked"
             table_problems.append(Problem("error", TABLE, set_id[:200], what, _REFETCH))
-    return VistaRelease(folder, media_folder(folder, videos), (*problems, *table_problems), sets, rows, unused_files)
+    graph_rows = read_graph_evidence(folder, table_problems)
+    all_problems, media = (*problems, *table_problems), media_folder(folder, videos)
+    return VistaRelease(folder, media, all_problems, sets, rows, unused_files, graph_rows=graph_rows)
 
 
 def _description_files(tasks: Path) -> tuple[list[str], tuple[str, ...]]:

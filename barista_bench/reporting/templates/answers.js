@@ -88,7 +88,7 @@ export function card(task, side, other, choose) {
     ...(answer.earlier ?? []).map((earlier, step) =>
       foldedText(`Answer ${step + 1}, before the last question`, earlier || "(empty)"),
     ),
-    foldedText("As it was read", answer.parsed),
+    foldedText("Parsed answer", answer.parsed),
     foldedText("Reasoning", answer.reasoning),
     text("p", answer.facts.map((fact) => fact.join(" ")).join(" · "), { class: "note" }),
   );

@@ -120,7 +120,7 @@ export function chartOf(chart, heading) {
       const attributes = { class: "tick", x: across(x), y: height - below + 16, "text-anchor": "middle" };
       return svgNode("text", attributes, String(x).slice(0, 18));
     });
-  const description = `${chart.title}; its numbers stand in the table of this name`;
+  const description = `${chart.title}; the table with this title lists the values`;
   return node(
     "figure",
     { class: "chart block" },

@@ -48,7 +48,7 @@ export async function failuresScreen(label) {
   const tasks = [...index.tasks.entries()].filter(([, task]) => task.labels.includes(label));
   if (!tasks.length) return [text("p", `There is no model ${label} in this report.`, { class: "alert" })];
   const rows = await Promise.all(tasks.map(async ([number, task]) => rowOfTask(task, await taskBlock(number), label)));
-  const head = ["task", "samples", "kinds of failure, with how often each happens"];
+  const head = ["task", "samples", "kinds of failure, with their counts"];
   const table = node(
     "table",
     {},

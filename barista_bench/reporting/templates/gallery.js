@@ -189,7 +189,7 @@ export async function gallery(task, taskData, query) {
   const models = places.map((place) =>
     node("span", { class: "model-key" }, text("b", places.length > 1 ? `${letterOf(place)} ` : ""), task.labels[place]),
   );
-  const reason = "without pictures, because it has reached its size limit";
+  const reason = "without pictures, because the report has reached its size limit";
   const bare = `${counted(index.bare, "sample")} of this report are ${reason}.`;
   const count = text("output", `${numbers.length} of ${taskData.samples.length}`, { id: "count", role: "status" });
   return node(
@@ -203,6 +203,6 @@ export async function gallery(task, taskData, query) {
     node("p", { class: "note" }, count, ` · ${scores}`, ...models, " · ", ...statusLegend()),
     numbers.length
       ? grid(numbers.length, (row) => tileOf(task, taskData, numbers, row, query))
-      : text("p", "No sample passes these filters.", { class: "alert" }),
+      : text("p", "No sample matches these filters.", { class: "alert" }),
   );
 }

@@ -10,15 +10,15 @@ import { rowOf, scrollArea } from "./tables.js";
 
 const UNRANKED = "Not ranked (people, baselines, models that were trained on these videos): the thin lines in the bars";
 const SUMMARY =
-  "Each task's primary figure with its 95% interval. ▲ ahead of the model with the next lower figure, △ likely " +
-  "ahead, ≈ cannot be told apart.";
+  "Each task's primary metric with its 95% interval. ▲ ahead of the next model below, △ likely " +
+  "ahead, ≈ no clear difference.";
 const MARKS =
-  "▲: ahead of the model with the next lower figure by more than chance (p below 0.05, permutation of resampling " +
+  "▲: the difference to the next model below is significant (p below 0.05, permutation of resampling " +
   "units, Holm); " +
-  "△: likely, for p is below 0.05 only before Holm's correction; ≈: the two cannot be told apart; too few " +
-  "videos: of 5 units or fewer no p can be below 0.05.";
+  "△: likely, p is below 0.05 only before Holm's correction; ≈: no clear difference; too few " +
+  "videos: with 5 units or fewer, p cannot be below 0.05.";
 const RANKS =
-  "Mean over tasks of a model's rank: 1, and one more for each model whose interval lies wholly above its own. " +
+  "A model's rank, averaged over tasks. The rank in a task is 1 plus the number of models whose interval is entirely above its own. " +
   "Baselines, people and incomplete runs have no rank.";
 
 /**
@@ -44,7 +44,7 @@ let tips = 0;
 function tip(content) {
   tips += 1;
   const id = `tip-${tips}`;
-  const about = { type: "button", class: "about", "aria-label": "what this figure is", "aria-describedby": id };
+  const about = { type: "button", class: "about", "aria-label": "what this value means", "aria-describedby": id };
   return node("span", { class: "tip" }, node("button", about, "i"), text("span", content, { role: "tooltip", id }));
 }
 

@@ -28,6 +28,6 @@ export async function acrossScreen() {
     text("h2", "Across tasks"),
     ...acrossData.graphs.map(graphOf),
     ...acrossData.tables.map((table) => shownIfShort(table)),
-    ...acrossData.left_out.map((reason) => text("p", `Left out. ${reason}`, { class: "note" })),
+    ...acrossData.left_out.map((reason) => text("p", `Not shown: ${reason}`, { class: "note" })),
   ];
 }

@@ -6,9 +6,9 @@ import { words } from "./words.js";
 
 const CIRCLE = { width: 640, height: 400, radius: 140 };
 const NOTE =
-  "From a task that erred to one that was asked about the same object. Solid: errors come together (odds ratio " +
-  "above 1). Dashed: they avoid each other. Thin: unclear. None: " +
-  "one of the two always or never erred, which says nothing of the other.";
+  "An arrow leads from one task to another task about the same object. Solid: errors occur together (odds ratio " +
+  "above 1). Dashed: errors occur apart. Thin: unclear. None: " +
+  "one of the tasks always or never failed, so the odds ratio is undefined.";
 
 /** @param {PropagationEdge} edge */
 function kindOf({ low, high }) {
@@ -62,7 +62,7 @@ export function graphOf(graph) {
     return svgNode("g", {}, dot, svgNode("text", attributes, words(task)));
   });
   const title = `Error propagation: ${graph.model}`;
-  const description = `${title}; its numbers stand in the table of this name`;
+  const description = `${title}; the table with this title lists the values`;
   const look = { class: "graph", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": description };
   const picture = svgNode("svg", look, ...arrows, ...names);
   return node(

@@ -11,9 +11,9 @@ import { counted } from "./words.js";
 const ANSWER_MARKS = { yes: "yes", likely: "likely", no: "no", "?": "unclear" };
 const MEANING =
   "About each task's best model. Yes and no: p below 0.05 (permutation of resampling units, Holm), or no difference " +
-  "on any example. Likely: p below 0.05 only before Holm's correction. ?: cannot be told. The number is the " +
+  "on any example. Likely: p below 0.05 only before Holm's correction. ?: unclear. The number is the " +
   "difference to the " +
-  "baseline that comes nearest.";
+  "best baseline.";
 
 /**
  * @param {TaskEntry} task

@@ -67,7 +67,7 @@ function neighbours(task, taskData, numbers, at, query) {
     return other === undefined ? null : address(task.address, taskData.samples[other][0], query);
   };
   const all = address(task.address, "", query.size ? query : "all=1");
-  return { place: row >= 0 ? ` ${row + 1} of ${numbers.length} ` : " not among those chosen ", link, all };
+  return { place: row >= 0 ? ` ${row + 1} of ${numbers.length} ` : " not in this selection ", link, all };
 }
 
 /**
@@ -139,7 +139,9 @@ function relatedSamples(sampleData) {
     const link = node("a", { href: address(task.address, sample) }, `${task.heading}: ${label || sample}`);
     return node("li", {}, link);
   });
-  return items.length ? [text("h3", "Also asked about these frames"), node("ul", { class: "related" }, ...items)] : [];
+  return items.length
+    ? [text("h3", "Other questions about these frames"), node("ul", { class: "related" }, ...items)]
+    : [];
 }
 
 /** From a report that the studio serves to the frame in the video. @param {string} id */
@@ -187,7 +189,7 @@ export async function sampleScreen(task, taskData, id, query, redraw) {
       "div",
       { class: "below" },
       foldedText("Truth", sampleData.reference, true),
-      foldedText("Prompt as sent", sampleData.prompt),
+      foldedText("Prompt", sampleData.prompt),
       ...pairList("Metadata", sampleData.metadata),
       ...pairList("Evidence in the scene graph", sampleData.evidence),
     ),

@@ -31,7 +31,7 @@ export function agreementView(videos) {
   const cells = async (video) => {
     const { annotators, figures, keyframes } = await ask("/api/agreement", { video });
     const both = annotators.join(" and ");
-    const hint = "A frame leads to the lead's project, where masks and statements of both are suggestions.";
+    const hint = "A frame opens in the lead's project, which shows the masks and statements of both as suggestions.";
     heading.textContent = `${both}. ${hint}`;
     const worst = keyframes.filter(({ iou }) => iou < 1).slice(0, MOST_SHOWN);
     const links = worst.flatMap(({ frame, iou }) => {
@@ -50,7 +50,7 @@ export function agreementView(videos) {
     {},
     node("th", {}, "video"),
     ...Object.values(FIGURES).map((title) => node("th", { class: "number" }, title)),
-    node("th", {}, "they differ most on (mask IoU)"),
+    node("th", {}, "largest differences (mask IoU)"),
   );
   const table = node("table", {}, node("thead", {}, head), rows);
   return {

@@ -35,7 +35,7 @@ export async function annotateView(video, query) {
   const onShown = async () => {
     await player.start(first);
     if (work.project.draft_problem) say(work.project.draft_problem);
-    else if (work.drafts.size) say(`Your draft of ${work.drafts.size} frames is here again.`);
+    else if (work.drafts.size) say(`Your draft of ${work.drafts.size} frames was restored.`);
     if (work.project.can_run) work.follow();
   };
   return { elements: view.elements(), keys: view.keys(), onShown };
@@ -90,7 +90,7 @@ export class AnnotateView {
   elements() {
     const { work, player } = this;
     const options = work.project.vocabulary.categories.map((value) => node("option", { value }));
-    const hint = { title: "what is drawn next is a new object (o)", "data-icon": "plus" };
+    const hint = { title: "draw a new object next (o)", "data-icon": "plus" };
     const newObject = node(
       "div",
       { class: "inline wrap" },
@@ -212,13 +212,13 @@ export class AnnotateView {
   async isDrawnOrEmpty(frame) {
     const marks = await this.work.marks(frame);
     if (!this.work.whole.has(frame) || [...marks.values()].some(({ mask }) => boxOf(mask))) return true;
-    const question = "Nothing is drawn: is the frame empty?";
+    const question = "No masks: is the frame empty?";
     return askPerson(
       { "aria-label": question },
       [node("p", {}, question)],
       [
-        [false, "go on drawing", { class: "primary", "data-icon": "pencil" }], // Enter pressed twice accepts nothing
-        [true, "it is empty", { "data-icon": "check" }],
+        [false, "keep drawing", { class: "primary", "data-icon": "pencil" }], // Enter pressed twice accepts nothing
+        [true, "yes, it is empty", { "data-icon": "check" }],
       ],
     );
   }
@@ -248,7 +248,7 @@ export class AnnotateView {
   /** How far the draft is kept. */
   fillKept() {
     const { state, problem } = this.work.keeper;
-    const words = { saved: "saved", saving: "saving …", failed: `not saved, tried again: ${problem}` };
+    const words = { saved: "saved", saving: "saving …", failed: `not saved, trying again: ${problem}` };
     this.kept.textContent = words[state];
     this.kept.dataset.state = state;
     this.kept.dataset.icon = { saved: "cloud-check", saving: "cloud-upload", failed: "cloud-off" }[state];
@@ -297,20 +297,20 @@ export class AnnotateView {
       return this.fillGhosts();
     };
     return {
-      n: ["what comes next", () => this.next.querySelector("button")?.click()],
+      n: ["next step", () => this.next.querySelector("button")?.click()],
       o: ["new object: name its category, Enter, and draw its box", () => this.newObject()],
       Enter: ["close the polygon, or accept the frame", () => this.enter()],
-      a: ["take all that is suggested on this frame", () => takeAll(work, this.frame)],
+      a: ["accept all suggestions on this frame", () => takeAll(work, this.frame)],
       p: [
-        "copy the masks of the annotated frame before, of the chosen object or of all",
+        "copy masks from the previous annotated frame: of the chosen object, or all",
         async () => copyLast(work, this.frame, (await this.chosen())?.id ?? null),
       ],
-      k: ["outlines of the annotated frames before and after", ghosts],
-      x: ["the chosen object is not seen here", () => this.notHere()],
+      k: ["show outlines from the previous and next annotated frame", ghosts],
+      x: ["the chosen object is not visible here", () => this.notHere()],
       u: ["undo", undo],
-      U: ["do again what was undone", redo],
+      U: ["redo", redo],
       "ctrl+z": ["undo", undo],
-      "ctrl+Z": ["do again what was undone", redo],
+      "ctrl+Z": ["redo", redo],
       d: ["next doubtful frame", () => this.doubtful()],
       y: ["this frame looks right", () => this.looksRight()],
       ...player.keys(),

@@ -213,11 +213,7 @@ export class Annotation {
       .filter(({ mine, theirs: other }) => textOf(mine) !== textOf(other));
     const names = { mine: "this page's", theirs: "the other page's" };
     const side = differences.length
-      ? await this.conflicting(
-          "Another page of yours has changed the draft of this video.",
-          { frames: differences },
-          names,
-        )
+      ? await this.conflicting("You changed the draft of this video on another page.", { frames: differences }, names)
       : "mine";
     if (side === "theirs") {
       this.drafts.clear();
@@ -255,7 +251,7 @@ export class Annotation {
       this.changed();
       if (!(error instanceof RefusedError && error.status === 409)) throw error;
       const names = { mine: "yours", theirs: "what stands now" };
-      const side = await this.conflicting("Somebody else has decided meanwhile.", { decisions, before }, names);
+      const side = await this.conflicting("Someone else has decided in the meantime.", { decisions, before }, names);
       if (side === "theirs") throw new TheirsTakenError("What stood is kept.");
       if (!side) throw error;
       await this.handIn(decisions, text);
@@ -357,7 +353,7 @@ export class Annotation {
   }
 
   async redo() {
-    say(`done again: ${await this.steps.redo()}`);
+    say(`redone: ${await this.steps.redo()}`);
   }
 
   async run() {

@@ -18,13 +18,13 @@ const LONGEST_CAPTION = 60;
 /** How the page takes an answer. @type {Record<Question["form"], string>} */
 const HOW = {
   choice: "Choose one answer.",
-  fields: "Fill in the fields; boxes and outlines are drawn on the picture. Without an entry, nothing fits.",
+  fields: "Fill in the fields, and draw boxes and outlines on the picture. No entry means that nothing matches.",
   text: "Write your answer.",
 };
 const ABOUT =
-  "You see the images that a model sees, what it is asked, and no reference. Your answers and the time each takes " +
-  "are kept as a run, which scores and reports like a model's. A larger number keeps what was drawn. You can stop " +
-  "and go on at any time.";
+  "You see the images and the question that a model gets, without the reference. Your answers and their times " +
+  "are stored as a run, which you can score and report like a model's. A larger number keeps the questions so far. You can stop " +
+  "and continue at any time.";
 
 /**
  * @param {URLSearchParams} query
@@ -167,12 +167,12 @@ function drawNamedBoxes({ parts, scale }, { sheets }) {
   }
 }
 
-/** What is asked for, and the prompt as a model gets it. @param {PutQuestion} question */
+/** Answer format, and the prompt as a model gets it. @param {PutQuestion} question */
 function instructions({ system, prompt }) {
   /** @param {string} title @param {string} text @param {boolean} open */
   const details = (title, text, open) =>
     text ? [node("details", { open }, node("summary", {}, title), node("p", { class: "asked-text" }, text))] : [];
-  return [...details("What is asked for", system, true), ...details("The prompt of a model", prompt, false)];
+  return [...details("Answer format", system, true), ...details("The model's prompt", prompt, false)];
 }
 
 /**

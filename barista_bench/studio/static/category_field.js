@@ -1,4 +1,4 @@
-// The category of what is drawn next: a word of the vocabulary, or a part of one, for which the words are offered.
+// The category of the next object: a word of the vocabulary, or a part of one, for which the words are offered.
 import { button, node } from "./elements.js";
 import { explained, say } from "./status.js";
 
@@ -12,7 +12,7 @@ export class CategoryField {
     this.chosen = chosen;
     this.input = node("input", {
       list: "categories",
-      "aria-label": "category of what is drawn next",
+      "aria-label": "category of the next object",
       placeholder: "category",
       input: () => this.offers.replaceChildren(),
       keydown: (/** @type {KeyboardEvent} */ event) => this.press(event),
@@ -33,7 +33,7 @@ export class CategoryField {
     const found = [exact, begin].find(({ length }) => length === 1);
     if (found) return found[0];
     this.offer(typed);
-    throw new Error("Name the category first, one of the vocabulary, or choose an object.");
+    throw new Error("First name a category of the vocabulary, or choose an object.");
   }
 
   /** @param {string} typed */

@@ -68,6 +68,6 @@ export function diagram({ instances, relations }, names, chosen) {
   const look = { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, class: "diagram", role: "img" };
   return [
     svgNode("svg", { ...look, "aria-label": sentences.join("; ") || "no relations" }, arrowTip, ...edges, ...dots),
-    alone.length ? node("p", { class: "note" }, `In view and related to nothing: ${alone.join(", ")}.`) : "",
+    alone.length ? node("p", { class: "note" }, `In view, without relations: ${alone.join(", ")}.`) : "",
   ];
 }

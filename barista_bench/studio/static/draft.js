@@ -49,8 +49,8 @@ function editorOf(path, lines) {
     }
   };
   const how =
-    "Behind each proposal stands how often it was found. Correct it, leave it out, or add a line below it; " +
-    "only a person knows what else a word means.";
+    "Each proposal shows how often it was found. Correct it, leave it out, or add a line below it; " +
+    "other meanings of a word need a person.";
   const use = `barista-bench generate --domain ${path}`;
   return form(
     {},

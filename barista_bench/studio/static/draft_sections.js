@@ -8,19 +8,19 @@ import { words } from "./words.js";
 /** @type {Record<string, [title: string, about: string]>} */
 const TITLES = {
   version: ["The file", "Its version, and a name for what is done in the videos."],
-  categories: ["Things", "What objects are called; a vague name says less than the value of `type` does."],
+  categories: ["Things", "Names of objects; a vague name says less than its `type`."],
   hands: ["Hands", "The names of the left and the right hand."],
-  contact_type: ["What hands do", "Relations of hands to things, with the forms of their verbs."],
-  place_type: ["Where things are", "Relations between things, in the words of a question."],
-  attributes: ["Values", "Each line lists values that exclude each other."],
+  contact_type: ["Hands and things", "Relations between hands and things, with the forms of their verbs."],
+  place_type: ["Places", "Relations between things, in the words of questions."],
+  attributes: ["Values", "Each line lists values that exclude one another."],
   verbs: ["Verbs alike", ""],
   nouns: ["Names alike", ""],
   stratum: ["Strata", ""],
   uncounted: ["Names without an article", ""],
-  handyvqa: ["HanDyVQA", "What its questions say of actions, places and states."],
+  handyvqa: ["HanDyVQA", "Words of its questions for actions, places and states."],
   egocot: ["EgoCoT-Bench", ""],
-  tog_bench: ["ToG-Bench", "What a person is asked for, and how things are paraphrased."],
-  vista: ["ViSTa", "What its prompt says, and the objects and states that it names."],
+  tog_bench: ["ToG-Bench", "Words for a person's requests, and paraphrases of things."],
+  vista: ["ViSTa", "Its prompt, and the objects and states that it names."],
 };
 /** Keys that stand in the section of the one before, by key. @type {Record<string, string>} */
 const JOINED = { name: "version", vague: "categories", contacts: "contact_type", places: "place_type" };

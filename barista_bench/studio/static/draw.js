@@ -16,7 +16,7 @@ const STROKE = 5; // pixels of the page between two points of a stroke
 const PIXEL = 0.6; // the least radius of the brush, in pixels of the frame
 const SIZES = { min: 2, max: 60, value: 10 }; // of the brush, in pixels of the page
 const NO_SEGMENTER = "no segmenter is set: a box is a rectangle";
-const BESIDE = "Alt or the right button: not inside";
+const BESIDE = "Alt or right button: exclude a point";
 
 /**
  * `current()` promises the object that is drawn at, whose mask may be null; `takeMask(id, mask)` takes its new mask.
@@ -148,7 +148,7 @@ export class Drawing {
       s: ["polygons follow edges, or not", () => this.snap()],
       "[": ["smaller brush", () => this.resize(0.8)],
       "]": ["larger brush", () => this.resize(1.25)],
-      Escape: ["leave what is being drawn", () => this.leave()],
+      Escape: ["discard the current drawing", () => this.leave()],
     };
   }
 
@@ -272,7 +272,7 @@ export class Drawing {
       const [{ id }, mask] = await Promise.all([this.current(), promisedMask]);
       if (frame !== this.frame) return;
       if (boxOf(mask)) await this.takeMask(id, mask);
-      else say("Nothing was found there.");
+      else say("Nothing found there.");
       if (tool === "box" && this.tool === tool) this.choose("points");
     } finally {
       if (this.prompt === prompt) this.forgetAnswer();

@@ -27,10 +27,10 @@ export function editPanel(work) {
         : button("undo", undo, { "aria-label": `undo edit ${line}`, "data-icon": "undo-2" }),
     ];
   });
-  const undoLast = button("undo the last thing done here (u)", () => work.undo(), { "data-icon": "undo-2" });
-  const again = button("do it again (U)", () => work.redo(), { "data-icon": "redo-2" });
+  const undoLast = button("undo the last change on this page (u)", () => work.undo(), { "data-icon": "undo-2" });
+  const again = button("redo (U)", () => work.redo(), { "data-icon": "redo-2" });
   return [
     node("p", {}, undoLast, " ", again),
-    ...countedList("Edits of identities", items, "None: merge, split or rename an object that is chosen."),
+    ...countedList("Edits of identities", items, "No edits yet. Choose an object to merge, split or rename it."),
   ];
 }

@@ -123,7 +123,7 @@ export const verdictList = (rows) =>
 export function blankCanvas({ width, height }, settings) {
   const canvas = Object.assign(document.createElement("canvas"), { width, height });
   const context = canvas.getContext("2d", settings);
-  if (!context) throw new Error("this browser draws on no canvas");
+  if (!context) throw new Error("this browser does not support canvas");
   return { canvas, context };
 }
 

@@ -103,7 +103,7 @@ async function search(player, text, results) {
   const count = counted(list.children.length, "moment");
   const everywhere = `#/search?${new URLSearchParams({ text })}`;
   results.replaceChildren(
-    node("h3", {}, `${count}${more ? `, and ${more} further statements` : ""}`),
+    node("h3", {}, `${count}${more ? `, and ${more} more statements` : ""}`),
     list,
     ...(nearest.length ? [node("p", { class: "note" }, NEAREST), listOf(nearest)] : []),
     node("p", {}, node("a", { href: everywhere }, "search all videos")),
@@ -124,7 +124,7 @@ function sidePanel({ player, graphOf }, names, example) {
     Questions: () => questions(player, example),
     Missing: () => missingAnnotations(player),
   };
-  const side = tabPanels("what the graph says", panels, example ? "Questions" : "This frame");
+  const side = tabPanels("scene graph", panels, example ? "Questions" : "This frame");
   player.onRest(side.fill);
   player.onPick(side.fill);
   return side.element;
@@ -177,7 +177,7 @@ function factsOf(player, { instances, relations, attributes, activities, steps }
 async function questions(player, example) {
   const { asked } = await ask("/api/moment", { video: player.video, frame: player.frame });
   const items = asked.map((question) => questionOf(player, question, question.id === example));
-  return countedList("Asked about this frame", items);
+  return countedList("Questions about this frame", items);
 }
 
 /** What a model answered. @param {GivenAnswer} answer */
@@ -191,9 +191,7 @@ function answerOf({ model, status, text, is_json: isJson, rows, repetitions }) {
     note ? node("p", { class: "note" }, note) : null,
     isJson ? null : node("p", { class: "asked-text" }, text),
     rows.length ? verdictList(rows) : null,
-    isJson
-      ? node("details", {}, node("summary", {}, "as it was written"), node("p", { class: "asked-text" }, text))
-      : null,
+    isJson ? node("details", {}, node("summary", {}, "raw answer"), node("p", { class: "asked-text" }, text)) : null,
   );
 }
 

@@ -25,12 +25,12 @@ export async function framePanel(view) {
     ...countedList(
       "Objects",
       marks.map((mark) => objectItem(view, mark)),
-      "Nothing is drawn here. o: name a new object, Enter, and draw a box around it.",
+      "No masks here. Press o, name a new object, press Enter, and draw a box around it.",
     ),
     ...countedList(
       "Suggestions",
       suggestions.map((suggestion) => suggestionItem(view, suggestion)),
-      "None for this frame. p copies the masks of the annotated frame before.",
+      "None for this frame. Press p to copy the masks of the previous annotated frame.",
     ),
   ];
 }
@@ -41,8 +41,8 @@ function stateOf(view) {
   const isWhole = work.whole.has(frame);
   const isDrawn = work.drafts.has(frame);
   const state = isWhole
-    ? "a keyframe: draw all that is seen"
-    : "between keyframes: what you draw here is carried on from here";
+    ? "a keyframe: draw everything visible"
+    : "between keyframes: a mask drawn here is propagated from here";
   const title = isWhole ? `Accept keyframe ${frame}` : `Accept correction of frame ${frame}`;
   const accept = () => view.acceptFrame();
   const discard = () => work.discard(frame);
@@ -66,9 +66,13 @@ function objectItem({ work, player, frame }, { id, object, mask, origin }) {
   const look = { class: "thing", "aria-pressed": String(isChosen), title: id };
   const thing = button(name, () => player.pick(isChosen ? [] : [object]), look);
   thing.style.borderLeftColor = colour(object);
-  if (!boxOf(mask)) return [thing, node("small", {}, ` ${origin}: not seen here `), ""];
+  if (!boxOf(mask)) return [thing, node("small", {}, ` ${origin}: not visible here `), ""];
   const remove = () => work.remove(frame, id);
-  const hint = { "aria-label": `not here: ${name}`, title: "not seen on this frame; u undoes", "data-icon": "eye-off" };
+  const hint = {
+    "aria-label": `not here: ${name}`,
+    title: "not visible on this frame; press u to undo",
+    "data-icon": "eye-off",
+  };
   return [thing, node("small", {}, ` ${origin} `), button("not here", remove, hint)];
 }
 

@@ -49,7 +49,7 @@ function freeOf(suggestions, marks) {
 export async function takeAll(work, frame) {
   const { suggestions } = await work.frameOf(frame);
   const free = freeOf(suggestions, await work.marks(frame));
-  if (!free.length) throw new Error("Nothing is suggested here that is not drawn.");
+  if (!free.length) throw new Error("Everything suggested here is already drawn.");
   const named = free.map(({ object, category, mask }) => {
     if (object && !work.categoryOf(object)) work.fresh.set(object, category);
     return { id: object ?? work.addObject(category), mask };
@@ -77,13 +77,13 @@ export function neighbours(work, frame) {
  */
 export async function copyLast(work, frame, only) {
   const { before } = neighbours(work, frame);
-  if (before === undefined) throw new Error("No frame before this one is annotated.");
+  if (before === undefined) throw new Error("No earlier frame is annotated.");
   const here = await work.marks(frame);
   const lacking = [...(await work.marks(before)).values()].filter(({ id, mask }) => {
     const mark = here.get(id);
     return boxOf(mask) && (only ? id === only : !mark || !boxOf(mark.mask));
   });
-  if (!lacking.length) throw new Error(`Frame ${before} has nothing that this one lacks.`);
+  if (!lacking.length) throw new Error(`Frame ${before} has no further masks.`);
   await work.draw(frame, (draft) => {
     for (const { id, mask } of lacking) draft.set(id, mask);
   });

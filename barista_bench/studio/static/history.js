@@ -54,7 +54,7 @@ export class Steps {
  */
 async function moveStep(from, to, way, verb) {
   const step = from.at(-1);
-  if (!step) throw new Error(`Nothing of this session is left to ${verb}.`);
+  if (!step) throw new Error(`There is nothing left to ${verb} in this session.`);
   await step[way]();
   if (from.at(-1) === step) to.push(...from.splice(-1));
   return step.text;

@@ -12,7 +12,7 @@ import { counted, minutes } from "./words.js";
 /** @type {Record<VideoCard["next"], (card: VideoCard) => string>} */
 const NEXT = {
   problem: () => "a file cannot be read",
-  contacts: () => "say when hands touch things",
+  contacts: () => "mark when hands touch things",
   keyframes: ({ asked = 0, done = 0 }) => `annotate ${counted(asked - done, "keyframe")}`,
   stages: () => "run the stages that are due",
   doubtful: ({ doubtful = 0 }) => `look at ${counted(doubtful, "doubtful frame")}`,
@@ -34,7 +34,7 @@ const STEPS = /** @type {VideoCard["next"][]} */ (Object.keys(NEXT));
 /** @type {Record<string, (one: VideoCard, other: VideoCard) => number>} */
 const SORTS = {
   name: (one, other) => one.id.localeCompare(other.id, undefined, { numeric: true }),
-  "what is next": (one, other) => STEPS.indexOf(one.next) - STEPS.indexOf(other.next),
+  "next step": (one, other) => STEPS.indexOf(one.next) - STEPS.indexOf(other.next),
   "longest first": (one, other) => (other.seconds ?? 0) - (one.seconds ?? 0),
   "most doubtful first": (one, other) => (other.doubtful ?? 0) - (one.doubtful ?? 0),
 };
@@ -77,22 +77,18 @@ export async function homeView(opened, query) {
  * @param {Folder[]} folders
  */
 function emptyHome(opened, folders) {
-  if (folders.length) return [node("p", { class: "empty" }, "No videos are open: choose one of the folders above.")];
+  if (folders.length) return [node("p", { class: "empty" }, "No videos are open. Choose a folder above.")];
   const hint = opened.folder
     ? node(
         "p",
         { class: "empty" },
-        "Nothing is here yet. ",
+        "This folder is empty. ",
         node("a", { href: "#/make?step=start" }, "Start a project"),
         " of your own videos, or ",
         node("a", { href: "#/make?step=mini" }, "make a small kitchen"),
-        " to try things on.",
+        " to try the studio.",
       )
-    : node(
-        "p",
-        { class: "empty" },
-        "Name a release, a dataset, runs, a project or a review file at the start of the studio.",
-      );
+    : node("p", { class: "empty" }, "Start the studio with a release, a dataset, runs, a project or a review file.");
   return [node("h2", {}, `Welcome, ${opened.person}`), hint];
 }
 
@@ -133,7 +129,7 @@ function folderList(folders) {
       node("p", { class: "figures" }, ...figures),
     );
   });
-  return node("ul", { class: "folders", "aria-label": "What is open" }, ...items);
+  return node("ul", { class: "folders", "aria-label": "Open folders" }, ...items);
 }
 
 /**
@@ -160,7 +156,7 @@ function videoGrid(cards, query) {
     grid.show(matching);
     count.textContent = matching.length
       ? `${matching.length} of ${counted(cards.length, "video")}`
-      : "No video is like this: take a filter away.";
+      : "No video matches. Remove a filter.";
     const filters = Object.entries({ text: text.value, next: next.value, sort: sort.value });
     const chosen = filters.filter(([name, value]) => value && !(name === "sort" && value === "name"));
     const params = new URLSearchParams(chosen);

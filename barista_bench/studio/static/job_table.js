@@ -11,7 +11,7 @@ const PAUSE = 700; // milliseconds between two questions how far jobs are
 /** The table, and what asks for it anew: at once, and as long as something runs. */
 export function jobTable() {
   const list = node("div", { class: "jobs" });
-  const element = node("section", { class: "side", "aria-label": "Commands that were started" }, list);
+  const element = node("section", { class: "side", "aria-label": "Commands" }, list);
   /** @type {Map<number, ReturnType<typeof jobCard>>} */
   const cards = new Map();
   let timer = 0;
@@ -27,7 +27,7 @@ export function jobTable() {
     const empty = node(
       "p",
       { class: "empty" },
-      "Nothing was started yet. What you run appears here, and goes on when you leave this page.",
+      "No commands yet. Commands that you start appear here and continue when you leave this page.",
     );
     list.replaceChildren(...(elements.length ? elements : [empty]));
     const isRunning = jobs.some(({ state }) => state === "running");

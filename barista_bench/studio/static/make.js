@@ -20,7 +20,7 @@ export async function makeView(query) {
   const steps = workshop.steps.map((step, at) =>
     stepForm(workshop, step, at, step.id === open ? query : null, () => table.refresh()),
   );
-  const about = "Each button runs the command that stands beside it, in this folder: ";
+  const about = "Each button runs the command next to it, in this folder: ";
   return {
     elements: [
       node("h2", {}, "From a video to a score"),

@@ -16,7 +16,7 @@ export async function missingAnnotations(player) {
   const { is_known: isKnown, annotations } = await ask("/api/missing", { video: player.video });
   if (!isKnown) {
     const how =
-      "Generate questions, and open the folder that they are in: what would let more be asked then stands here.";
+      "Generate questions and open their folder: this page then lists annotations that would give more questions.";
     return [node("p", { class: "note" }, how)];
   }
   const rows = annotations.map(({ work, frames, items, subtasks }) => {
@@ -30,5 +30,5 @@ export async function missingAnnotations(player) {
       node("p", { class: "note" }, of.join(", ")),
     ];
   });
-  return countedList("Annotations that would let most be asked", rows);
+  return countedList("Annotations that would give the most questions", rows);
 }

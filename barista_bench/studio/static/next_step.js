@@ -4,7 +4,7 @@ import { button, node } from "./elements.js";
 /** @import { AnnotateView } from "./annotate.js" */
 
 const FIRST =
-  "First: on the timeline, drag over each stretch in which hands touch things (or add it under Statements).";
+  "First mark when hands touch things: drag over each stretch on the timeline (or add it under Statements).";
 
 /**
  * @param {string} text
@@ -22,7 +22,7 @@ export function nextStep(view) {
   const keyframe = view.nextKeyframe();
   const doubts = view.doubts();
   if (running) return [node("progress", { "aria-label": "work in the background" }), node("span", {}, running)];
-  if (project.can_run) return [primary("Run what is due", () => work.run())];
+  if (project.can_run) return [primary("Run due stages", () => work.run())];
   if (!project.contacts && !project.asked.length && !project.accepted.length) return [node("span", {}, FIRST)];
   if (keyframe !== null) {
     const missing = node("span", {}, `missing: ${project.missing}`);
@@ -30,7 +30,7 @@ export function nextStep(view) {
   }
   if (doubts.length) {
     const left = doubts.length === 1 ? "1 doubtful frame is left" : `${doubts.length} doubtful frames are left`;
-    return [primary(`Look at frame ${doubts[0].frame}`, () => view.doubtful()), node("span", {}, left)];
+    return [primary(`Check frame ${doubts[0].frame}`, () => view.doubtful()), node("span", {}, left)];
   }
   return [node("span", {}, "Ready to export: "), node("code", {}, project.export)];
 }

@@ -23,7 +23,7 @@ const keysOf = (keys) => {
 /** @param {Keys} keys of the view */
 export function openPalette(keys) {
   /** @type {HTMLDialogElement} */
-  const dialog = node("dialog", { class: "palette", "aria-label": "what keys do", close: () => dialog.remove() });
+  const dialog = node("dialog", { class: "palette", "aria-label": "keyboard shortcuts", close: () => dialog.remove() });
   /** @param {KeyAction} action */
   const run = ([, act]) => {
     dialog.close();
@@ -51,8 +51,8 @@ export function openPalette(keys) {
   /** @type {HTMLInputElement} */
   const field = node("input", {
     type: "search",
-    placeholder: "what to do",
-    "aria-label": "what to do",
+    placeholder: "command",
+    "aria-label": "command",
     input: fill,
     keydown,
   });

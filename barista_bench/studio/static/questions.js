@@ -18,9 +18,9 @@ const PLAYER_KEYS = {
   "shift+ArrowRight": "second forward",
   " ": "play or pause",
 };
-const NOT_OPEN = "Its video is not open: name its release when starting the studio.";
-const NO_MOMENT = "Where it is in the video is not known: its items file is missing.";
-const OF_A_SET = "Its whole set shares its texts, which are revised in the domain file.";
+const NOT_OPEN = "Its video is not open. Start the studio with its release.";
+const NO_MOMENT = "Its place in the video is unknown, because its items file is missing.";
+const OF_A_SET = "All items of its set share these texts. Edit them in the domain file.";
 
 /** @returns {Promise<View>} */
 export async function questionsView() {
@@ -55,7 +55,7 @@ class Review {
   /** @returns {Keys} */
   keys() {
     /** @param {(item: ReviewItem) => unknown} action */
-    const act = (action) => () => (this.current ? action(this.current) : say("no question is shown"));
+    const act = (action) => () => (this.current ? action(this.current) : say("no question is open"));
     const ofPlayer = Object.entries(PLAYER_KEYS).map(([key, does]) => [
       key,
       [does, () => this.player?.keys()[key][1]()],

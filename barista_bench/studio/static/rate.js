@@ -57,7 +57,7 @@ function showAnswer(holder, rated) {
     ...section("Question", rated.asked),
     ...section("Reference", rated.reference),
     ...section("Answer", rated.text),
-    node("details", {}, node("summary", {}, "What is rated"), passage(rated.introduction)),
+    node("details", {}, node("summary", {}, "Rubric"), passage(rated.introduction)),
   ];
   const submit = node("p", { class: "controls" }, node("button", { class: "primary", "data-icon": "check" }, "rate"));
   const fields = form({ class: "inputs" }, handIn, ...criteriaOf(rated), submit);

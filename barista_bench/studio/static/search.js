@@ -9,7 +9,7 @@ import { counted } from "./words.js";
 /** @import { Row, SearchResult } from "./shapes.d.ts" */
 
 const MOST_NEAREST = 10;
-export const NEAREST = "Nothing has all these words. The nearest:";
+export const NEAREST = "No moment has all these words. Closest matches:";
 
 /**
  * @param {string} text

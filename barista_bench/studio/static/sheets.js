@@ -63,7 +63,7 @@ export class Sheets {
   drag(number, press) {
     const { target } = this;
     if (!target) {
-      say("add an entry first: it takes what is drawn");
+      say("first add an entry for the drawing");
       return;
     }
     press.preventDefault();

@@ -10,10 +10,10 @@ import { counted, words } from "./words.js";
 /** @import { Block, Feedback, StudyNext, StudyQuestion } from "./study_shapes.d.ts" */
 
 const ABOUT =
-  "Thank you for taking part. You see the pictures that a computer model sees, and what it is asked. Your answers, " +
-  "their order and the seconds that each takes are kept under the name that you were invited by. You can stop at any " +
-  "time: open your link again, and go on where you were.";
-const CHECKS = "Some questions come twice, and a few only see whether questions are read.";
+  "Thank you for taking part. You see the pictures and the question that a computer model gets. Your answers, " +
+  "their order and their times in seconds are stored under the name in your invitation. You can stop at any " +
+  "time: open your link again to continue.";
+const CHECKS = "Some questions appear twice, and a few only check that you read the questions.";
 
 /** What the person was told of last: a task's practice, or its questions that count. */
 let introduced = "";
@@ -48,7 +48,7 @@ const stageOf = ({ block, practice }) => `${block.title} ${practice}`;
 /** @param {StudyNext} state */
 function showThanks({ done, lost = 0 }) {
   const missing = lost ? node("p", {}, `${counted(lost, "question")} could not be shown.`) : null;
-  const thanks = `All ${counted(done, "answer")} are kept. You can close this page.`;
+  const thanks = `All ${counted(done, "answer")} are stored. You can close this page.`;
   fill("Thank you", node("div", { class: "told" }, node("p", {}, thanks), missing));
 }
 
@@ -76,9 +76,9 @@ function showStage(state) {
  * @param {string} system
  */
 function partsOf(block, practice, system) {
-  const texts = [node("h3", {}, "What is asked for"), node("p", { class: "asked-text" }, system)];
-  const first = `${counted(block.practice, "question")} to practise: they do not count, and the right answer follows.`;
-  const then = `${counted(block.counted, "question")} that count, without the right answers. ${CHECKS}`;
+  const texts = [node("h3", {}, "Answer format"), node("p", { class: "asked-text" }, system)];
+  const first = `${counted(block.practice, "question")} to practise. They do not count, and you see the right answer after each.`;
+  const then = `${counted(block.counted, "question")} that count. You do not see the right answers. ${CHECKS}`;
   return [
     node("p", {}, `A question and its answer: ${block.about}.`),
     node("ol", {}, practice ? node("li", {}, first) : null, node("li", {}, then)),
@@ -122,7 +122,7 @@ function showFeedback(answers, sheets, { right, text, rows, boxes }, next) {
   }
   const choice = right.length ? [node("p", {}, `Right: ${right.join(", ")}`)] : [];
   const example = text ? [node("p", {}, "A right answer:"), node("p", { class: "asked-text" }, text)] : [];
-  const marked = boxes.length ? [node("p", {}, "What is right is outlined in blue on the picture.")] : [];
+  const marked = boxes.length ? [node("p", {}, "The right answer is outlined in blue on the picture.")] : [];
   const onwards = button("next", () => show(next), { class: "primary" });
   const panel = node("section", { class: "feedback" }, node("h3", {}, "The right answer"), ...choice, ...example);
   panel.append(...marked, verdictList(rows), node("p", { class: "controls" }, onwards));

@@ -4,8 +4,8 @@ The way of the data (docs/design.md): a release folder is read as a `SceneGraph`
 it, `datasets` configs hold them with lazily decoded frames, a runner asks a model and appends every answer to a
 sample log, and metrics, results and reports are made from that log alone.
 
-From Python: `evaluate`, `diagnose`, `load_results`, `compare` and `load_metric`; `register`, after which `load_dataset` knows
-linked frames and releases (see `barista_bench.api`).
+From Python: `evaluate`, `diagnose`, `load_results`, `compare` and `load_metric`; `register`, after which `load_dataset`
+knows linked frames and releases (see `barista_bench.api`).
 """
 
 from typing import TYPE_CHECKING

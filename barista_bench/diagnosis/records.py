@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
 from pathlib import Path
 from typing import Final, Literal
 
+import numpy as np
 from pydantic import Field
 
 from barista_bench.aids.levels import Level
+from barista_bench.core.statistics import Floats
 from barista_bench.diagnosis.conditions import Design
-from barista_bench.diagnosis.estimates import ALPHA, Estimate, Estimates, cause_p, is_unused
+from barista_bench.diagnosis.estimates import ALPHA, Estimate, Estimates, cause_p, estimate_of, is_unused
 from barista_bench.files.reading import Line, Strict, read_model
 from barista_bench.files.writing import write_whole
 from barista_bench.stats.comparison import holm
@@ -59,7 +62,8 @@ class LevelDiagnosis(Strict):
     """The effects of the aids of one level, as in `estimates`.
 
     `p` tests the level as a cause, before Holm's correction. `is_unused` is true if few answers follow a false aid.
-    `followed_plain` is the share of answers without aids that agree with the false aids: uptake by chance.
+    `followed_plain` is the share of answers without aids that agree with the false aids: uptake by chance. `by_video`
+    are the values of `share` with all videos, without each video in turn, and with each video only.
     """
 
     gain: Measured
@@ -72,6 +76,7 @@ class LevelDiagnosis(Strict):
     is_unused: bool
     followed_plain: float | None
     p: float | None
+    by_video: list[float | None] = Field(default_factory=list)
     examples: int = Field(description="that are told it")
 
 
@@ -98,6 +103,8 @@ class Diagnosis(Strict):
         left_out: reason to the number of examples left out of all conditions.
         unreadable: condition to status to the number of answers without a prediction.
         views: each view beside the plain answers. `own`: aids with the model's own answers beside the true ones.
+        causes: example id to the smallest sets of levels that mend it. `false_cause_rate`: see `single_causes`.
+        video_ids: the videos in the order of `by_video`.
     """
 
     benchmark: Line
@@ -121,6 +128,9 @@ class Diagnosis(Strict):
     levels: dict[Level, LevelDiagnosis]
     views: list[Compared] = Field(default_factory=list)
     own: list[Compared] = Field(default_factory=list)
+    causes: dict[str, list[list[Level]]] = Field(default_factory=dict)
+    false_cause_rate: float | None = None
+    video_ids: list[str] = Field(default_factory=list)
 
     @property
     def subject(self) -> str:
@@ -140,9 +150,12 @@ class DiagnosisFile(Strict):
 
 
 def levels_of(
-    estimates: Estimates, followed_plain: Mapping[Level, float], examples: Mapping[Level, int]
+    estimates: Estimates,
+    followed_plain: Mapping[Level, float],
+    examples: Mapping[Level, int],
+    shares: Mapping[Level, Floats],
 ) -> dict[Level, LevelDiagnosis]:
-    """Return the levels in the form of `diagnosis.json`."""
+    """Return the levels in the form of `diagnosis.json`; `shares` are the (1 + 2V,) values of each share."""
     return {
         level: LevelDiagnosis(
             **{
@@ -153,6 +166,7 @@ def levels_of(
             followed_plain=None if math.isnan(followed_plain[level]) else followed_plain[level],
             p=None if math.isnan(p := cause_p(each)) else p,
             examples=examples[level],
+            by_video=[None if math.isnan(value) else float(value) for value in shares[level]],
         )
         for level, each in estimates.levels.items()
     }
@@ -180,6 +194,37 @@ def causes(diagnoses: Sequence[Diagnosis]) -> dict[tuple[str, str, Level], float
     keys = [(each.model, each.task, level) for each in diagnoses for level in each.levels]
     values = [level.p if level.p is not None else 1.0 for each in diagnoses for level in each.levels.values()]
     return dict(zip(keys, holm(values), strict=True)) if keys else {}
+
+
+def compared_shares(diagnoses: Sequence[Diagnosis]) -> Table:
+    """Return the difference of the shares of each pair of models in a task and level, paired over videos.
+
+    Only diagnoses of the same examples and videos are compared. Holm's correction covers the table.
+    """
+    pairs = [
+        (first, second, level)
+        for first, second in combinations(diagnoses, 2)
+        if (first.task, first.video_ids, first.examples) == (second.task, second.video_ids, second.examples)
+        for level in first.levels
+        if level in second.levels
+    ]
+    differences = [estimate_of(_values(first, level) - _values(second, level)) for first, second, level in pairs]
+    adjusted = holm([1.0 if math.isnan(each.p) else each.p for each in differences]) if pairs else []
+    rows: list[tuple[Value, ...]] = [
+        (first.task, level, first.model, second.model, Measured.of(difference).cell, p)
+        for (first, second, level), difference, p in zip(pairs, differences, adjusted, strict=True)
+    ]
+    columns = (
+        *text_columns("task", "level", "first", "second"),
+        *number_columns("", "difference of shares", "p (Holm)"),
+    )
+    note = "The share of the first model minus that of the second, with 95 % interval over videos."
+    return Table.of("Shares of levels compared", columns, rows, note)
+
+
+def _values(diagnosis: Diagnosis, level: Level) -> Floats:
+    values = diagnosis.levels[level].by_video
+    return np.array([math.nan if value is None else value for value in values], dtype=np.float64)
 
 
 def sentences(diagnosis: Diagnosis, adjusted: Mapping[tuple[str, str, Level], float]) -> list[str]:

@@ -47,6 +47,7 @@ from barista_bench.diagnosis.estimates import (
     uptake_figures,
 )
 from barista_bench.diagnosis.records import Diagnosis, Measured, levels_of, read_diagnoses, write_diagnoses
+from barista_bench.diagnosis.single_causes import single_causes
 from barista_bench.diagnosis.views import Means, compared_own, compared_views
 from barista_bench.errors import DataError
 from barista_bench.models.settings import Names
@@ -220,7 +221,11 @@ class _Answers:
 
     def score(self, planned: PlannedExample, condition: Condition) -> float:
         """Return the mean score over repetitions."""
-        return float(np.mean([sample.scores[self.name] for sample in self.scores(planned, condition)]))
+        return float(np.mean(self.each_score(planned, condition)))
+
+    def each_score(self, planned: PlannedExample, condition: Condition) -> list[float]:
+        """Return the score of each repetition."""
+        return [sample.scores[self.name] for sample in self.scores(planned, condition)]
 
 
 def diagnose_task(config: DiagnoseConfig, planned: PlannedTask) -> Diagnosis:
@@ -261,6 +266,7 @@ def diagnose_task(config: DiagnoseConfig, planned: PlannedTask) -> Diagnosis:
     followed = {level: _followed(task, planned.book, answers, level) for level in levels}
     uptakes = {level: uptake_figures(units, follows, kept) for level, (follows, kept, _) in followed.items()}
     estimates = estimates_of(levels, figures, belief_figure(units, plain, told, controls), uptakes)
+    found = single_causes(complete, design, config.runs, answers.each_score)
     left_out = {"no aid with an inert control": planned.lacking, "no answer": len(planned.examples) - len(complete)}
     return Diagnosis(
         benchmark=task.benchmark,
@@ -283,10 +289,14 @@ def diagnose_task(config: DiagnoseConfig, planned: PlannedTask) -> Diagnosis:
         believes_any_text=believes_any_text(estimates),
         views=compared_views(planned.book, means, complete),
         own=compared_own(means, complete),
+        causes=dict(found.by_example),
+        false_cause_rate=found.false_rate,
+        video_ids=sorted(set(units)),
         levels=levels_of(
             estimates,
             {level: _mean(plain_follows) for level, (_, _, plain_follows) in followed.items()},
             {level: sum(level in each.order for each in complete) for level in levels},
+            {level: figures[f"gain {level}"] - figures[f"inert {level}"] for level in levels},
         ),
     )
 

@@ -39,7 +39,7 @@ class Reader:
         self.asked += len(requests)
         if self._stop_after is not None and self.asked > self._stop_after:
             raise KeyboardInterrupt
-        return [[Completion(self._answer(request))] for request in requests]
+        return [[Completion(self._answer(request))] * len(request.seeds) for request in requests]
 
     def _answer(self, request: Request) -> str:
         text = request.prompt.as_text()

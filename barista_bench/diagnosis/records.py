@@ -11,7 +11,7 @@ from typing import Final, Literal
 import numpy as np
 from pydantic import Field
 
-from barista_bench.aids.levels import Level
+from barista_bench.aids.levels import PICTURES, Level
 from barista_bench.core.statistics import Floats
 from barista_bench.diagnosis.conditions import Design
 from barista_bench.diagnosis.estimates import ALPHA, Estimate, Estimates, cause_p, estimate_of, is_unused
@@ -237,15 +237,8 @@ def sentences(diagnosis: Diagnosis, adjusted: Mapping[tuple[str, str, Level], fl
         found.append("Only words are compared, and aids supply words: a model that copies them gains too.")
     if d.plain.value is not None and d.plain.value > NOTHING_MISSING:
         return found
-    for level, told in d.levels.items():
-        name = _GIVEN[level]
-        turned = f"Given {name}, {_turned(told.gain)}; given inert text of the same length, {_turned(told.inert)}"
-        followed = "" if told.uptake.value is None else f"; it follows false ones in {told.uptake.in_words}"
-        found.append(f"{turned}{followed}.")
-        if adjusted.get((d.model, d.task, level), 1.0) < ALPHA:
-            found.append(f"So {level} are a cause: {told.share.in_words} of the score.")
-        elif told.is_unused:
-            found.append(f"It does not use this aid: {level} may be a cause all the same.")
+    for level in d.levels:
+        found += _level_sentences(d, level, adjusted)
     if d.text.p is not None and d.text.p < ALPHA:
         kind = "It believes any text" if d.believes_any_text else "It is affected by any text"
         found.append(f"{kind}: inert facts change its score by {d.text.in_words}.")
@@ -255,6 +248,28 @@ def sentences(diagnosis: Diagnosis, adjusted: Mapping[tuple[str, str, Level], fl
     found += _compared_sentences(d)
     if d.remainder.value is not None:
         found.append(f"With all aids, {d.remainder.in_words} is still missing: {d.remainder_name}.")
+    return found
+
+
+def headline(diagnosis: Diagnosis, adjusted: Mapping[tuple[str, str, Level], float]) -> str:
+    """Return what the model misses, and the finding on the level with the largest share."""
+    shares = {level: abs(told.share.value or 0.0) for level, told in diagnosis.levels.items()}
+    largest = max(shares, key=lambda level: shares[level])
+    own = _level_sentences(diagnosis, largest, adjusted)
+    return " ".join([each for each in sentences(diagnosis, adjusted) if each in own or " misses " in each])
+
+
+def _level_sentences(diagnosis: Diagnosis, level: Level, adjusted: Mapping[tuple[str, str, Level], float]) -> list[str]:
+    """Return what the aid of a level does, and whether the level is a cause."""
+    told, name = diagnosis.levels[level], _GIVEN[level]
+    control = "as many other pictures" if level in PICTURES else "inert text of the same length"
+    turned = f"Given {name}, {_turned(told.gain)}; given {control}, {_turned(told.inert)}"
+    followed = "" if told.uptake.value is None else f"; it follows false ones in {told.uptake.in_words}"
+    found = [f"{turned}{followed}."]
+    if adjusted.get((diagnosis.model, diagnosis.task, level), 1.0) < ALPHA:
+        found.append(f"So {level} {_ARE.get(level, 'are')} a cause: {told.share.in_words} of the score.")
+    elif told.is_unused:
+        found.append(f"It does not use this aid: {level} may be a cause all the same.")
     return found
 
 
@@ -290,6 +305,7 @@ def _turned(gain: Measured) -> str:
     return f"{lost.in_words} of it turns wrong"
 
 
+_ARE: Final[dict[Level, str]] = {"moment": "is", "zoom": "is"}
 _GIVEN: Final[dict[Level, str]] = {
     "moment": "the frames that matter",
     "zoom": "the evidence in full size",

@@ -156,7 +156,8 @@ def section_samples(
         ]
         shown = _sample(section, index, runs[0], example, tuple(answers), max_text)
         named = tuple(dict.fromkeys(cause for each in causes for cause in each.get(example.example_id, ())))
-        samples.append(replace(shown, groups={**shown.groups, "cause of the error": named}) if named else shown)
+        groups = {"cause of the error": named or ("none named",)} if any(causes) else {}
+        samples.append(replace(shown, groups={**shown.groups, **groups}))
     return tuple(samples)
 
 

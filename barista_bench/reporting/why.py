@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from barista_bench.aids.levels import Level
-from barista_bench.diagnosis.records import Diagnosis, causes, sentences
+from barista_bench.diagnosis.records import Diagnosis, causes, headline, sentences
 from barista_bench.tables import Column, Table
 
 WIDTH = 360
@@ -40,6 +40,7 @@ class Why(NamedTuple):
     heading: str
     facts: str
     parts: tuple[Part, ...]
+    lead: str
     sentences: tuple[str, ...]
 
 
@@ -51,6 +52,7 @@ def why_it_fails(diagnoses: Sequence[Diagnosis]) -> tuple[Why, ...]:
             heading=f"{each.model}: {each.task}",
             facts=f"{each.examples} examples of {each.videos} videos, {each.figure}, design {each.design}",
             parts=_parts(each),
+            lead=headline(each, adjusted),
             sentences=tuple(sentences(each, adjusted)),
         )
         for each in diagnoses

@@ -13,6 +13,7 @@ from barista_bench.benchmarks.barista.change_detection import PART_OF, POSITION
 from barista_bench.benchmarks.barista.clips import MIN_ANNOTATIONS, WINDOW
 from barista_bench.benchmarks.barista.relation_answers import RelationInputs
 from barista_bench.core.boxes import xywh_to_xyxy
+from barista_bench.core.example import GraphEvidence
 from barista_bench.core.task import Example
 from barista_bench.scene_graph.video_graph import HAND_RELATION, HANDS, UNNAMED
 
@@ -62,8 +63,30 @@ class Scene(NamedTuple):
         return max(0, self.frames[0] - around), min(self.video.frame_count, self.frames[-1] + around + 1)
 
 
+def graph_evidence(example: Example) -> GraphEvidence | None:
+    """Return the part of a graph that an example of another benchmark was generated from; None for all others."""
+    graph = example.evidence.get("graph")
+    return GraphEvidence.read(graph) if isinstance(graph, dict) else None
+
+
+def is_traced(example: Example) -> bool:
+    """Whether the example comes from a graph: all of BARISTA's do, and generated ones that do not hide it."""
+    return example.benchmark == "barista" or graph_evidence(example) is not None
+
+
+def graph_video(example: Example) -> str:
+    """Return the id of the example's video in the graph."""
+    graph = graph_evidence(example)
+    return graph.video_id if graph else example.video_id
+
+
 def shown_frames(example: Example) -> Frames:
-    """Return the frames that a question is about; for a clip all keyframes, also those that are not shown."""
+    """Return the frames that a question is about; for a clip all keyframes, also those that are not shown.
+
+    Of a generated question these are frames of the graph's video, of which it may show a clip.
+    """
+    if graph := graph_evidence(example):
+        return tuple(graph.frames)
     keyframes = example.metadata.get("original_frame_indices")
     frames = keyframes if isinstance(keyframes, list) else [frame.frame_index for frame in example.frames]
     return tuple(int(frame) for frame in frames)

@@ -77,6 +77,9 @@ TASK_LEVELS: Final[dict[tuple[str, str], TaskLevels]] = {
     ),
     # no states: one such as "grinding" names the activity
     ("barista", "activity"): TaskLevels((), ("zoom", "objects"), ("marks",), VIEWS),
+    # generated questions; the other tasks of these benchmarks ask about objects, places and times themselves
+    **{("handyvqa", name): TaskLevels((), ("objects",), views=()) for name in ("action", "process", "state")},
+    ("egocot", "cot"): TaskLevels((), ("objects",), views=()),
 }
 _CHANGED: Final[dict[str, tuple[Level, ...]]] = {
     "state_change": ("moment", "zoom", "marks", "objects", "states"),

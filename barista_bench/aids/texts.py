@@ -8,7 +8,17 @@ from typing import Final
 
 import msgspec
 
-from barista_bench.aids.facts import Fact, Scene, facts_of, in_order, shown_frames, unneeded_facts
+from barista_bench.aids.facts import (
+    Fact,
+    Scene,
+    facts_of,
+    graph_evidence,
+    graph_video,
+    in_order,
+    is_traced,
+    shown_frames,
+    unneeded_facts,
+)
 from barista_bench.aids.false_facts import FalseFacts, false_facts
 from barista_bench.aids.graph_rows import Box, VideoRows, read_graph_rows
 from barista_bench.aids.levels import PICTURES, Aid, Level, View, check_aids, needed_levels, task_levels
@@ -18,6 +28,7 @@ from barista_bench.core.boxes import BoxFormat, describe_format, write_box
 from barista_bench.core.example import Fields
 from barista_bench.core.task import Example, Task
 from barista_bench.data.dataset import ExampleSet
+from barista_bench.errors import ConfigError
 
 VERSION: Final = 2
 """Version of texts and pictures, part of a run's identity. Increase it with every change of their form."""
@@ -69,14 +80,20 @@ class AidBook:
 
     @classmethod
     def open(cls, task: Task, examples: ExampleSet, data: str, aids: Iterable[Aid] = ()) -> AidBook:
-        """Return the aids of a built dataset.
+        """Return the aids of examples; `data` is the built dataset with the graph of their videos.
 
         Raises:
-            ConfigError: the task does not admit one of `aids`.
+            ConfigError: the task does not admit one of `aids`, or its examples come from no graph.
             DataError: a graph table is missing, unreadable or lacks a video.
         """
         check_aids(task, aids)
-        return cls(task, read_graph_rows(data, {example.video_id for example in examples.examples}))
+        traced = [example for example in examples.examples if is_traced(example)]
+        if not traced:
+            raise ConfigError(
+                f"{task.benchmark}/{task.name}: no example comes from a graph, so there are no aids. Fix: compare with "
+                "the models first_frame:MODEL and shuffled_frames:MODEL, which need no graph"
+            )
+        return cls(task, read_graph_rows(data, set(map(graph_video, traced))))
 
     def levels(self, example: Example, wanted: Collection[Level] = ()) -> tuple[Level, ...]:
         """Return the levels with facts that the question needs and an inert control of the same size.
@@ -96,7 +113,7 @@ class AidBook:
         key = example.example_id, level
         if key not in self._needed:
             find = picture_facts if level in PICTURES else facts_of
-            self._needed[key] = find(level, self._scene(example))
+            self._needed[key] = find(level, self._scene(example)) if is_traced(example) else []
         return self._needed[key]
 
     def inert(self, example: Example, level: Level) -> list[Fact]:
@@ -174,10 +191,12 @@ class AidBook:
 
     def size(self, example: Example) -> tuple[int, int]:
         """Return (width, height) in pixels, to which all boxes refer."""
-        return self._videos[example.video_id].size
+        return self._videos[graph_video(example)].size
 
     def _opening(self, example: Example) -> str:
         scene = self._scene(example)
+        if graph_evidence(example):
+            return "Facts of this video, as annotated. Times are seconds after the beginning of what is asked about.\n"
         shown = ", ".join(f"{(f.frame_index - scene.frames[0]) / _rate(scene.video):.2f}" for f in example.frames)
         count = "frame is" if len(example.frames) == 1 else "frames are"
         return (
@@ -204,7 +223,7 @@ class AidBook:
         return ["".join(block)] if level not in PICTURES else block  # type: ignore[arg-type]
 
     def _scene(self, example: Example) -> Scene:
-        return Scene(example, self._videos[example.video_id], shown_frames(example))
+        return Scene(example, self._videos[graph_video(example)], shown_frames(example))
 
 
 def number_of(fact: Fact) -> int:

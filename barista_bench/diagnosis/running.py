@@ -112,7 +112,7 @@ def plan_tasks(config: DiagnoseConfig) -> list[PlannedTask]:
         task_levels(task)
         aids, own = parse_aids(config.aid), parse_aids(config.own)
         check_aids(task, (*aids, *own))
-        book = AidBook.open(task, opened.examples, opened.data)
+        book = AidBook.open(task, opened.examples, config.graph or opened.data)
         design = config.design or default_design(task)
         levels = [aid.level for aid in aids] or list(task_levels(task).aids)
         levels += [aid.level for aid in own if aid.level not in levels]

@@ -57,7 +57,9 @@ def with_aids(model: Model, config: RunConfig, opened_tasks: Sequence[OpenedTask
     if aids and config.view:
         raise ConfigError("aid and view are both set. Fix: ask one run with the aid, and one in the view")
     changed = [
-        _aided_task(opened, aids, model) if aids else _viewed_task(opened, config.view, model)
+        _aided_task(opened, aids, model, config.graph)
+        if aids
+        else _viewed_task(opened, config.view, model, config.graph)
         for opened in opened_tasks
     ]
     has_pictures = bool(config.view) or any(aid.level in PICTURES for aid in aids)
@@ -76,8 +78,8 @@ def with_aids(model: Model, config: RunConfig, opened_tasks: Sequence[OpenedTask
     return aided(model, settings), changed
 
 
-def _aided_task(opened: OpenedTask, aids: Sequence[Aid], model: Model) -> OpenedTask:
-    book = opened.aids or AidBook.open(opened.task, opened.examples, opened.data, aids)
+def _aided_task(opened: OpenedTask, aids: Sequence[Aid], model: Model, graph: str | None) -> OpenedTask:
+    book = opened.aids or AidBook.open(opened.task, opened.examples, graph or opened.data, aids)
     for aid in aids:
         if aid.run:
             book.own_boxes = own_boxes(aid.run)
@@ -86,8 +88,8 @@ def _aided_task(opened: OpenedTask, aids: Sequence[Aid], model: Model) -> Opened
     return _only(opened, parts, tell, parts_lines(parts), "the video lacks such facts, or the model was not asked them")
 
 
-def _viewed_task(opened: OpenedTask, names: Sequence[str], model: Model) -> OpenedTask:
-    book = opened.aids or AidBook.open(opened.task, opened.examples, opened.data)
+def _viewed_task(opened: OpenedTask, names: Sequence[str], model: Model, graph: str | None) -> OpenedTask:
+    book = opened.aids or AidBook.open(opened.task, opened.examples, graph or opened.data)
     views = parse_views(opened.task, names)
     if len(views) != 1:
         raise ConfigError(f"{len(views)} views in one run. Fix: name one view")
@@ -143,7 +145,7 @@ class _Teller:
 
     def __init__(self, opened: OpenedTask, book: AidBook, parts: Mapping[str, Parts]) -> None:
         self._parts, self._frames = parts, _Frames(opened)
-        self._size = {example.example_id: book.size(example) for example in _asked(opened)}
+        self._size = {each.example_id: book.size(each) for each in _asked(opened) if parts.get(each.example_id)}
 
     def __call__(self, request: Request) -> Request:
         name = request.request_id

@@ -178,6 +178,11 @@ class RunConfig(SpendingSettings, ModelSettings):
         "or reversed. Such a run is on no leaderboard.",
         max_length=5,
     )
+    graph: str | None = Field(
+        None,
+        description="Dataset with the graph tables for aids and views, if data was generated from its videos.",
+        max_length=4096,
+    )
 
     name: Line = Field("", description="Name of the model in tables, comparisons and reports; does not change answers.")
     cluster: str | None = Field(None, description=CLUSTER_HELP)

@@ -89,6 +89,9 @@ _CHANGED: Final[dict[str, tuple[Level, ...]]] = {
 }
 """Kind of change to the levels that a question about it depends on."""
 
+_SAID_BY_NAMES: Final = frozenset({"SR"})
+"""Subtasks whose answers the names in view give away: a cup was empty or full where coffee is in view or not."""
+
 
 def task_levels(task: Task) -> TaskLevels:
     """Return the levels of a task. Raises ConfigError if the task has no aids."""
@@ -106,6 +109,8 @@ def needed_levels(task: Task, example: Example) -> tuple[Level, ...]:
     if task.name == "grounding":
         named = {"states": example.metadata.get("colors"), "relations": example.metadata.get("relation")}
         return tuple(level for level in admitted if named[level])
+    if task.name == "cot" and example.metadata.get("subtask") in _SAID_BY_NAMES:
+        return ()
     if task.name != "temporal_vqa":
         return admitted
     return tuple(level for level in admitted if level in _CHANGED.get(str(example.target.get("category")), ()))

@@ -5,15 +5,22 @@ says so. `activity` has no reasoner: which label annotators give to what is seen
 """
 
 from collections import defaultdict
+from pathlib import Path
 from statistics import fmean
 
 import pytest
 
 from barista_bench.aids.levels import TASK_LEVELS
+from barista_bench.aids.texts import AidBook
+from barista_bench.benchmarks import get_task
+from barista_bench.data.dataset import open_examples
+from barista_bench.data.folder import build
 from barista_bench.errors import BaristaError
-from barista_bench.testing.aid_laws import check_aids, copier_gains, reasoner_scores
+from barista_bench.mini import write_kitchen
+from barista_bench.testing.aid_laws import ENOUGH, check_aids, copier_gains, reasoner_scores
 from barista_bench.testing.laws import LawError
-from tests.diagnosis.conftest import Aids
+from tests.conftest import MadeOnce
+from tests.diagnosis.conftest import SAMPLING, Aids
 from tests.diagnosis.reasoners import exact_reasoner
 
 PARTLY_SEEN = 0.9
@@ -47,3 +54,24 @@ def test_an_aid_that_lacks_facts_breaks_the_law(aids_of: Aids) -> None:
     with pytest.raises(LawError, match="tell all facts"):
         check_aids(book, examples, lambda *_: "[]")
     assert issubclass(LawError, BaristaError)
+
+
+@pytest.fixture(scope="session")
+def many_kitchens(made_once: MadeOnce) -> Path:
+    """At least 500 examples of each task."""
+
+    def make(root: Path) -> None:
+        write_kitchen(root / "kitchen", videos=38, width=128, height=72, fps=15, seconds=(8.0, 9.0), num_proc=1)
+        sampling = {**SAMPLING, "grounding": {"limit": 600}, "hand_object": {"limit": 600}}
+        build(root / "kitchen", root / "data", frames="linked", sampling=sampling, cache=False)
+
+    return made_once("diagnosis/many", make) / "data"
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", ["grounding", "hand_object", "relations", "activity"])
+def test_the_upper_limit_of_what_a_copier_gains_is_below_two_hundredths(name: str, many_kitchens: Path) -> None:
+    task, examples = get_task("barista", name), open_examples(many_kitchens, "barista", name)
+    book = AidBook.open(task, examples, str(many_kitchens))
+    assert sum(bool(book.levels(example)) for example in examples.examples) >= ENOUGH
+    check_aids(book, examples.examples, None)

@@ -84,9 +84,12 @@ def _part_name(part: Aid | View) -> str:
     return str(part).replace(":", ".")
 
 
-def default_design(task: Task) -> Design:
-    """Return `paths` if the primary metric is a mean of sample scores; ratios and mAP need `full`."""
-    return "paths" if task.primary == task.sample_score else "full"
+def default_design(task: Task, levels: Collection[Level]) -> Design:
+    """Return `paths` for several levels if the primary metric is a mean of sample scores; ratios and mAP need `full`.
+
+    With one level both ask the same.
+    """
+    return "paths" if len(levels) > 1 and task.primary == task.sample_score else "full"
 
 
 def plan(

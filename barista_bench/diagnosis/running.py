@@ -5,6 +5,7 @@ You can stop a diagnosis and start it again: it asks only for the missing answer
 
 from __future__ import annotations
 
+import logging
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +16,7 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from barista_bench.aids.levels import LEVELS, Aid, Level, check_aids, parse_aids, parse_views, task_levels
+from barista_bench.aids.levels import LEVELS, PICTURES, Aid, Level, check_aids, parse_aids, parse_views, task_levels
 from barista_bench.aids.texts import AidBook, OwnBoxes
 from barista_bench.aids.upstream import upstream_questions
 from barista_bench.benchmarks.kinds.text import TextTask
@@ -49,9 +50,9 @@ from barista_bench.diagnosis.estimates import (
 from barista_bench.diagnosis.records import Diagnosis, Measured, levels_of, read_diagnoses, write_diagnoses
 from barista_bench.diagnosis.single_causes import single_causes
 from barista_bench.diagnosis.views import Means, compared_own, compared_views
-from barista_bench.errors import DataError
+from barista_bench.errors import ConfigError, DataError
 from barista_bench.models.settings import Names
-from barista_bench.runs.ask.aiding import own_boxes
+from barista_bench.runs.ask.aiding import NEEDS_VIDEO, own_boxes
 from barista_bench.runs.ask.config import RunConfig, Shard
 from barista_bench.runs.ask.opening import open_tasks
 from barista_bench.runs.ask.runner import estimate, open_model, run_config
@@ -59,6 +60,8 @@ from barista_bench.runs.ask.session import Session
 from barista_bench.runs.run_folder import CONFIG_FILE, OpenedTask
 from barista_bench.runs.score.samples import ScoredSample
 from barista_bench.runs.score.scoring import score
+
+log = logging.getLogger(__name__)
 
 
 class DiagnoseConfig(RunConfig):
@@ -113,9 +116,9 @@ def plan_tasks(config: DiagnoseConfig) -> list[PlannedTask]:
         aids, own = parse_aids(config.aid), parse_aids(config.own)
         check_aids(task, (*aids, *own))
         book = AidBook.open(task, opened.examples, config.graph or opened.data)
-        design = config.design or default_design(task)
-        levels = [aid.level for aid in aids] or list(task_levels(task).aids)
+        levels = [aid.level for aid in aids] or _usual_levels(opened)
         levels += [aid.level for aid in own if aid.level not in levels]
+        design = config.design or default_design(task, levels)
         for aid in own:
             book.own_boxes = _own_answers(aid, book, opened, config)
         planned = plan(examples, book, levels, own, parse_views(task, config.view))
@@ -128,6 +131,18 @@ def plan_tasks(config: DiagnoseConfig) -> list[PlannedTask]:
         lacking = len(examples) - len(planned)
         planned_tasks.append(PlannedTask(opened, book, design, tuple(planned), conditions, lacking))
     return planned_tasks
+
+
+def _usual_levels(opened: OpenedTask) -> list[Level]:
+    """Return the levels that a diagnosis gives by default: pictures only if the video can be read."""
+    levels = list(task_levels(opened.task).aids)
+    if opened.examples.is_linked:
+        return levels
+    if pictures := [level for level in levels if level in PICTURES]:
+        log.warning("%s: not given: %s. They %s", opened.task.name, ", ".join(pictures), NEEDS_VIDEO)
+    if not (others := [level for level in levels if level not in PICTURES]):
+        raise ConfigError(f"{opened.data}: {opened.task.name} has only aids that {NEEDS_VIDEO}")
+    return others
 
 
 def _own_answers(aid: Aid, book: AidBook, opened: OpenedTask, config: DiagnoseConfig) -> OwnBoxes:

@@ -115,8 +115,9 @@ def test_paths_ask_each_example_in_one_order_even_within_a_video(aids_of: Aids) 
     for (_, levels), orders in counts.items():
         if len(levels) == 2 and sum(orders.values()) > 1:
             assert max(orders.values()) - min(orders.values()) <= 1
-    assert default_design(task) == "paths"
-    assert default_design(get_task("barista", "relations")) == "full"
+    assert default_design(task, ["objects", "states"]) == "paths"
+    assert default_design(get_task("barista", "grounding"), ["states", "relations"]) == "full"
+    assert default_design(get_task("barista", "hand_object"), ["marks"]) == "full", "F1 over frames is no mean"
 
 
 def test_a_report_says_why_a_model_fails_and_ranks_no_aided_run(

@@ -15,6 +15,8 @@ from barista_bench.aids.texts import AidBook, Picture
 from barista_bench.core.boxes import DEFAULT_BOX_FORMAT
 from barista_bench.core.example import Example
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart
+from barista_bench.data.dataset import BuiltExamples
+from barista_bench.diagnosis.running import DiagnoseConfig, plan_tasks
 from barista_bench.errors import ConfigError
 from barista_bench.models import Completion, GenerationConfig, ModelIdentity, Request
 from barista_bench.runs.ask import runner
@@ -122,12 +124,17 @@ def test_a_run_shows_the_pictures_and_keeps_their_data_with_its_hash(
     assert len(json.loads(content[0])["parts"]) > 3
 
 
-def test_a_dataset_of_pictures_has_no_other_frames(
+def test_a_dataset_of_pictures_has_no_picture_aids(
     kitchen_data: Path, tmp_path: Path, watcher: Watcher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("barista_bench.runs.ask.aiding.LinkedMedia", type("Other", (), {}))
-    session = runner.run(kitchen_data, tmp_path, task="hand_object", aid="marks", model="watcher", runs=1, limit=2)
-    assert (session.asked, session.failed) == (0, 2)
+    monkeypatch.setattr(BuiltExamples, "is_linked", property(lambda self: False, lambda self, value: None))
+    with pytest.raises(ConfigError, match="build the dataset with --frames linked"):
+        runner.run(kitchen_data, tmp_path, task="hand_object", aid="marks", model="watcher", runs=1, limit=2)
+    settings = {"data": str(kitchen_data), "out": tmp_path, "limit": 12, "model": "chance"}
+    with pytest.raises(ConfigError, match="hand_object has only aids that show other frames"):
+        plan_tasks(DiagnoseConfig(task=("hand_object",), **settings))
+    (planned,) = plan_tasks(DiagnoseConfig(task=("referring",), **settings))
+    assert {part.level for condition in planned.conditions for part in condition} == {"relations"}
 
 
 def test_an_aid_and_a_view_are_not_mixed(kitchen_data: Path, tmp_path: Path, watcher: Watcher) -> None:

@@ -38,6 +38,7 @@ from barista_bench.runs.score.scoring import read_scored
 
 AIDS_FILE = "aids.jsonl"
 """File of a run folder: what each example is told, as text and data in pixels."""
+NEEDS_VIDEO = "show other frames or parts of the video. Fix: build the dataset with --frames linked"
 _FRAME_CACHE = 64 * 2**20
 Change = Callable[[Request], Request]
 log = logging.getLogger(__name__)
@@ -67,6 +68,9 @@ def with_aids(model: Model, config: RunConfig, opened_tasks: Sequence[OpenedTask
         raise ConfigError(
             "a cluster's nodes decode only the question's own frames. Fix: leave cluster out, or pictures"
         )
+    for opened in changed if any(aid.level in PICTURES for aid in aids) else ():
+        if not opened.examples.is_linked:
+            raise ConfigError(f"{opened.data}: holds pictures, and aids such as zoom {NEEDS_VIDEO}")
     lines = [line for opened in changed for line in opened.aid_lines]
     settings: dict[str, str | int] = {
         **({"aid": ",".join(f"{aid.level}:own" if aid.run else str(aid) for aid in aids)} if aids else {}),
@@ -132,7 +136,7 @@ class _Frames:
         loaded = self._examples[self._index[example_id]]
         if not isinstance(loaded.media, LinkedMedia):
             raise DataError(
-                f"{example_id}: its video is needed to show other frames, and the dataset holds pictures. "
+                f"{example_id}: the dataset holds pictures, and this view must draw on frames. "
                 "Fix: build it with --frames linked"
             )
         lazy = loaded.media.lazy

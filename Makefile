@@ -67,7 +67,7 @@ run: $(VENV)/installed
 run-all:
 	$(MAKE) run VIDEOS=12 FPS=30 LIMIT=16 SUBTASK=6 UNTRAINED='dual:tiny $(UNTRAINED)'
 
-ASK = --model $(1) --temperature 0 --max-new-tokens 192 --runs 1 --batch-size 16 --out $(BUILD)/runs/$(subst :,-,$(1))
+ASK = --model $(1) --temperature 0 --max-new-tokens 192 --repetitions 1 --batch-size 16 --out $(BUILD)/runs/$(subst :,-,$(1))
 SUBMITTED := $(BUILD)/runs/dual-tiny/barista/activity
 SUBMISSION := $(SUBMITTED) --out $(BUILD)/submission --model-repo org/dual-tiny --model-name dual:tiny \
   --dataset-repo org/barista --dataset-revision $(COMMIT)

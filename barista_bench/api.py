@@ -31,14 +31,14 @@ from barista_bench.diagnosis.records import DIAGNOSIS_FILE, Diagnosis, causes, d
 from barista_bench.diagnosis.running import DiagnoseConfig, diagnose as make_diagnoses
 from barista_bench.errors import ConfigError, DataError, TaskError
 from barista_bench.files import text_out
-from barista_bench.runs.ask.config import RunConfig, Shard, checked
+from barista_bench.runs.ask.config import RunConfig, Shard, check_settings
 from barista_bench.runs.ask.opening import open_tasks
 from barista_bench.runs.ask.runner import run_config
 from barista_bench.runs.run_folder import CONFIG_FILE, Place
 from barista_bench.runs.score.samples import TaskOptions
 from barista_bench.runs.score.scoring import ScoredRun, options_of_each, read_scored, score_tasks
 from barista_bench.stats import compare_runs
-from barista_bench.stats.tables import breakdown_table, comparison_table, figure_table, headline_table, with_labels
+from barista_bench.stats.tables import breakdown_table, comparison_table, headline_table, metric_table, with_labels
 from barista_bench.tables import Table, to_html, to_text
 
 if TYPE_CHECKING:
@@ -95,12 +95,12 @@ class Evaluation:
 
     def to_frame(self) -> pd.DataFrame:
         """Return `figures`."""
-        return self.figures
+        return self.metrics
 
     @cached_property
-    def figures(self) -> pd.DataFrame:
+    def metrics(self) -> pd.DataFrame:
         """Return one row per model, task and score, with interval and coverage: see `stats.tables.figure_table`."""
-        return figure_table(self.runs)
+        return metric_table(self.runs)
 
     @cached_property
     def samples(self) -> pd.DataFrame:
@@ -115,7 +115,7 @@ class Evaluation:
                 "example_id": sample.example.example_id,
                 "video_id": sample.example.video_id,
                 "frame": sample.example.frames[0].frame_index,
-                "run": sample.record.run,
+                "repetition": sample.record.repetition,
                 "status": str(sample.record.status),
                 "text": sample.record.text,
                 **(sample.scores if sample.is_counted else {}),
@@ -179,7 +179,7 @@ def evaluate(
         data: folder written by `build`, name in the `datasets` cache, Hub dataset id, or frozen JSONL file.
         model: a value of `barista-bench run --model`.
         out: folder of the run folders, each named after its task; None for `runs/<model>`.
-        settings: fields of `runs.ask.config.RunConfig`, e.g. `task="relations"`, `runs=3`, `limit=100`.
+        settings: fields of `runs.ask.config.RunConfig`, e.g. `task="relations"`, `repetitions=3`, `limit=100`.
 
     Raises:
         ConfigError: a setting cannot be used, a run folder belongs to another run, or this is one of several processes.
@@ -188,7 +188,7 @@ def evaluate(
     """
     Shard.refuse_several()
     parent = RUNS / (re.sub(r"[^\w.-]+", "_", model).strip(".") or "_") if out is None else Path(out)
-    config = checked(RunConfig, {**settings, "data": str(data), "model": model, "out": parent})
+    config = check_settings(RunConfig, {**settings, "data": str(data), "model": model, "out": parent})
     opened_tasks = open_tasks(config)
     run_config(config, opened_tasks)
     runs, unscored = score_tasks(opened_tasks, config.root)
@@ -235,7 +235,7 @@ def diagnose(data: str | Path, model: str, *, out: str | Path, **settings: objec
     Raises:
         ConfigError, DataError, ModelError, BudgetError: as `evaluate`.
     """
-    config = checked(DiagnoseConfig, {**settings, "data": str(data), "model": model, "out": Path(out)})
+    config = check_settings(DiagnoseConfig, {**settings, "data": str(data), "model": model, "out": Path(out)})
     return Diagnoses(tuple(make_diagnoses(config)))
 
 

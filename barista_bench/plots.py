@@ -123,7 +123,7 @@ def labels(texts: Sequence[str]) -> list[str]:
     return [label(text, _LONGEST) if cut.count(short) > 1 else short for text, short in zip(texts, cut, strict=True)]
 
 
-def _wrapped(text: str, width: int) -> str:
+def _wrap(text: str, width: int) -> str:
     return "\n".join(textwrap.wrap(label(text, 3 * width), width)) or " "
 
 
@@ -143,16 +143,16 @@ def _value(cell: Cell) -> Ranged | None:
 
 def _columns(table: Table) -> list[int]:
     """The columns of numbers, without counts of examples, which describe the rows."""
-    return [at for at, column in enumerate(table.columns) if column.numeric and column.name != "examples"]
+    return [index for index, column in enumerate(table.columns) if column.numeric and column.name != "examples"]
 
 
 def _row_names(table: Table) -> list[str]:
     """A name for each row: the cells of text columns, and how many examples there are where a column says it."""
-    texts = [at for at, column in enumerate(table.columns) if not column.numeric]
-    counts = [at for at, column in enumerate(table.columns) if column.name == "examples"]
-    names = labels([", ".join(row[at].text for at in texts) or "none" for row in table.rows])
+    texts = [index for index, column in enumerate(table.columns) if not column.numeric]
+    counts = [index for index, column in enumerate(table.columns) if column.name == "examples"]
+    names = labels([", ".join(row[index].text for index in texts) or "none" for row in table.rows])
     return [
-        f"{name} ({', '.join(row[at].text for at in counts)})" if counts else name
+        f"{name} ({', '.join(row[index].text for index in counts)})" if counts else name
         for name, row in zip(names, table.rows, strict=True)
     ]
 
@@ -182,20 +182,22 @@ def _forest(table: Table) -> Figure:
     panel_rows = math.ceil(len(panels) / panel_columns)
     figure = new_figure(COLUMN if panel_columns == 1 else PAGE, panel_rows * (0.6 + _ROW * len(table.rows)))
     grid = figure.subplots(panel_rows, panel_columns, sharey=True, squeeze=False).ravel()
-    for axes, at in zip(grid, panels, strict=False):
+    for axes, index in zip(grid, panels, strict=False):
         for place, row in enumerate(table.rows):
             colour = GREY if place >= len(table.rows) - table.unranked else PALETTE[0]
-            if (measured := _value(row[at])) is not None:
+            if (measured := _value(row[index])) is not None:
                 axes.plot(measured[1:], (place, place), color=colour, marker="|", markersize=4)
-                axes.plot(measured.value, place, "o", color=colour, markerfacecolor="white" if row[at].warn else colour)
-        axes.set_title(_wrapped(table.columns[at].head, 38))
+                axes.plot(
+                    measured.value, place, "o", color=colour, markerfacecolor="white" if row[index].warn else colour
+                )
+        axes.set_title(_wrap(table.columns[index].head, 38))
         axes.grid(axis="x")
         axes.set_axisbelow(True)
     for axes in grid[len(panels) :]:
         axes.set_visible(False)
     grid[0].set_yticks(range(len(table.rows)), _row_names(table))
     grid[0].set_ylim(len(table.rows) - 0.5, -0.5)
-    if any(row[at].warn for row in table.rows for at in panels):
+    if any(row[index].warn for row in table.rows for index in panels):
         figure.supxlabel("hollow: not all samples scored, or trained on these videos", fontsize=6.5)
     return figure
 
@@ -235,7 +237,7 @@ def _heat(table: Table) -> Figure:
     axes.tick_params(length=0)
     counts = " (and how many examples)" if len(columns) < sum(column.numeric for column in table.columns) else ""
     left_out = f", {len(cells)} of {len(table.rows)} rows" if len(table.rows) > len(cells) else ""
-    axes.set_title(_wrapped(f"{table.title}{counts}{left_out}", 110 if is_wide else 52))
+    axes.set_title(_wrap(f"{table.title}{counts}{left_out}", 110 if is_wide else 52))
     return figure
 
 
@@ -253,7 +255,7 @@ def _radar(table: Table) -> Figure:
         measured = [_value(row[column]) for column in columns]
         values = [math.nan if each is None else each.value for each in measured]
         handles += axes.plot([*angles, angles[0]], [*values, values[0]], color=colour, marker=marker)
-    axes.set_xticks(angles, [_wrapped(table.columns[column].head, 16) for column in columns])
+    axes.set_xticks(angles, [_wrap(table.columns[column].head, 16) for column in columns])
     axes.set_ylim(min(0, axes.get_ylim()[0]), max(1, axes.get_ylim()[1]))
     axes.set_yticks([0.25, 0.5, 0.75, 1.0], ["", "0.5", "", "1"])
     axes.grid(linewidth=0.4)
@@ -292,10 +294,10 @@ def _scatter(table: Table) -> Figure:
     figure = new_figure(COLUMN if len(others) == 1 else PAGE, 2.0)
     grid = figure.subplots(1, len(others), sharey=True, squeeze=False)[0]
     handles: dict[int, Any] = {}
-    for axes, at in zip(grid, others, strict=True):
+    for axes, index in zip(grid, others, strict=True):
         for place, row in enumerate(table.rows):
             colour, marker, _ = _series_look(place)
-            height, cost = _value(row[score]), _value(row[at])
+            height, cost = _value(row[score]), _value(row[index])
             if height is not None and cost is not None:
                 axes.plot((cost.value, cost.value), height[1:], color=colour, linewidth=0.7)
                 (handles[place],) = axes.plot(cost.value, height.value, marker, color=colour, linestyle="")
@@ -309,7 +311,7 @@ def _scatter(table: Table) -> Figure:
         else:
             axes.set_xlim(max(0, low), high)
             axes.locator_params(axis="x", nbins=4)
-        axes.set_xlabel(label(table.columns[at].head))
+        axes.set_xlabel(label(table.columns[index].head))
         axes.grid()
     grid[0].set_ylabel(label(table.columns[score].head))
     names = labels([row[0].text for row in table.rows])
@@ -350,14 +352,14 @@ def _series(table: Table) -> Figure:
     for place, heights in enumerate(measured):
         colour, marker, hatch = _series_look(place)
         shift = width * (place + 0.5) - 0.4 if has_neighbours and not is_line else 0
-        at = [(float(x) if is_line else xs.index(x)) + shift for x in heights]
+        index = [(float(x) if is_line else xs.index(x)) + shift for x in heights]
         values = [each.value for each in heights.values()]
         if is_line:
-            handles += axes.plot(at, values, color=colour, marker=marker)
+            handles += axes.plot(index, values, color=colour, marker=marker)
         else:
-            handles.append(axes.bar(at, values, width, color=colour, hatch=hatch, edgecolor="white", linewidth=0.3))
+            handles.append(axes.bar(index, values, width, color=colour, hatch=hatch, edgecolor="white", linewidth=0.3))
         ends = list(zip(*(each[1:] for each in heights.values()), strict=True))
-        axes.vlines(at, *ends, color=colour if is_line else "black", linewidth=0.7)
+        axes.vlines(index, *ends, color=colour if is_line else "black", linewidth=0.7)
     if not is_line:
         _set_names_below(axes, range(len(xs)), labels(list(map(str, xs))))
         margin = 0.5 if len(xs) > 2 else 1.0
@@ -366,7 +368,7 @@ def _series(table: Table) -> Figure:
     axes.set_ylabel(label(table.columns[1].group, _LONGEST))
     _fit_axis(axes, [each.value for heights in measured for each in heights.values()])
     left_out = f", {len(xs)} of {len(table.rows)}" if len(table.rows) > len(xs) else ""
-    axes.set_title(_wrapped(table.title.removesuffix(": the numbers") + left_out, 110 if is_wide else 52))
+    axes.set_title(_wrap(table.title.removesuffix(": the numbers") + left_out, 110 if is_wide else 52))
     if len(series) > 1:
         _add_legend(figure, handles, labels(list(series)))
     return figure

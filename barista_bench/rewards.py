@@ -96,7 +96,7 @@ class VideoReward:
     def _raw_scores(self, video: Video) -> list[float]:
         """Return the model's score of each description; by the released rule -0.1 if it gives none."""
         indices = evenly_spaced(len(video), self._frames)
-        labels = [f"summary_{at}" for at in range(len(self._descriptions))]
+        labels = [f"summary_{position}" for position in range(len(self._descriptions))]
         example = Example(
             example_id="video",
             benchmark=self._task.benchmark,

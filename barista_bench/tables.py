@@ -123,8 +123,8 @@ class Table:
         heads = tuple(
             column
             if isinstance(column, Column)
-            else Column(column, numeric=all(not isinstance(row[at].value, str) for row in cell_rows))
-            for at, column in enumerate(columns)
+            else Column(column, numeric=all(not isinstance(row[index].value, str) for row in cell_rows))
+            for index, column in enumerate(columns)
         )
         return cls(title, heads, cell_rows, note)
 
@@ -151,8 +151,10 @@ class Table:
         """Return the series to draw: by the name of each column but the first, its values over those of the first."""
         xs = [float(row[0].text) if self.drawn == "line" else row[0].text for row in self.rows]
         return {
-            column.name: {x: row[at].value for x, row in zip(xs, self.rows, strict=True) if row[at].value is not None}
-            for at, column in enumerate(self.columns[1:], 1)
+            column.name: {
+                x: row[index].value for x, row in zip(xs, self.rows, strict=True) if row[index].value is not None
+            }
+            for index, column in enumerate(self.columns[1:], 1)
         }
 
 
@@ -169,10 +171,13 @@ def chart(
     Args:
         series: the heights over x, by the name of a line or of the bars of one colour. A line's x is a number.
     """
-    xs = list(dict.fromkeys(at for points in series.values() for at in points))
-    if not any(isinstance(at, str) for at in xs):
+    xs = list(dict.fromkeys(index for points in series.values() for index in points))
+    if not any(isinstance(index, str) for index in xs):
         xs.sort(key=float)
-    rows = ((at if isinstance(at, str) else f"{at:g}", *(points.get(at) for points in series.values())) for at in xs)
+    rows = (
+        (index if isinstance(index, str) else f"{index:g}", *(points.get(index) for points in series.values()))
+        for index in xs
+    )
     columns = (*text_columns(x), *number_columns(y, *series))
     return replace(Table.of(f"{title}: the numbers", columns, rows, note), drawn=kind)
 
@@ -262,7 +267,7 @@ def to_csv(table: Table) -> str:
 
     Smaller text of a page has separate columns, `… spread` and `… notes`.
     """
-    by_column = ((column, [row[at] for row in table.rows]) for at, column in enumerate(table.columns))
+    by_column = ((column, [row[index] for row in table.rows]) for index, column in enumerate(table.columns))
     columns = [part for column, of_column in by_column for part in _file_columns(column, of_column)]
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
@@ -286,19 +291,19 @@ def _file_columns(column: Column, of_column: Sequence[Cell]) -> Iterator[tuple[s
 def _for_file(value: Value, column: Column) -> object:
     if isinstance(value, str):
         return no_formula(for_machines(value) if column.numeric else value)
-    return _finite(value.value if isinstance(value, Ranged) else value)
+    return _as_finite(value.value if isinstance(value, Ranged) else value)
 
 
-def _finite(value: Value) -> object:
+def _as_finite(value: Value) -> object:
     """Return the JSON value: a score with its interval as a list, None for a number that is not finite."""
     if isinstance(value, Ranged):
-        return [_finite(part) for part in value]
+        return [_as_finite(part) for part in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def to_json(table: Table) -> dict[str, object]:
     """Return title, column heads, rows of values (a score with an interval is a list of the three), and note."""
-    rows = [[_finite(value) for value in row] for row in table.values]
+    rows = [[_as_finite(value) for value in row] for row in table.values]
     return {"title": table.title, "columns": table.heads, "rows": rows, "note": table.note}
 
 

@@ -30,4 +30,4 @@ def compute(predictions: str, references: str) -> object:
 
 fields = [gr.Code(json.dumps(column), language="json", label=name) for name, column in EXAMPLE.items()]
 page = {"title": TITLE, "description": METRIC.description, "flagging_mode": "never", "api_name": "compute"}
-gr.Interface(compute, fields, gr.JSON(label="figures"), **page).launch()
+gr.Interface(compute, fields, gr.JSON(label="metrics"), **page).launch()

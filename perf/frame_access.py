@@ -14,15 +14,15 @@ from pathlib import Path
 
 import av
 import numpy as np
-from needed import needed
+from needed import import_needed
 from numpy.typing import NDArray
 from sample_video import sample_video
 
 from barista_bench.media.video import open_reader
 from barista_bench.media.video.index import build_index
 
-decord = needed("decord")
-VideoDecoder = needed("torchcodec.decoders").VideoDecoder
+decord = import_needed("decord")
+VideoDecoder = import_needed("torchcodec.decoders").VideoDecoder
 
 Images = NDArray[np.uint8]
 Read = Callable[[list[int]], Images]
@@ -106,7 +106,7 @@ def measure(path: Path, quick: bool) -> list[tuple[str, dict[str, float], dict[s
     """Per pattern: the pattern's name, best seconds per request of each reader, and its right / asked frames."""
     table: list[tuple[str, dict[str, float], dict[str, str]]] = []
     rounds = 1 if quick else 3
-    opens = {name: [timed(call) for _ in range(rounds + 2)] for name, call in openers(path).items()}
+    opens = {name: [time_call(call) for _ in range(rounds + 2)] for name, call in openers(path).items()}
     table.append(("open", {name: min(times) for name, times in opens.items()}, {}))
     calls = readers(path)
     count = build_index(str(path)).pts.size
@@ -129,7 +129,7 @@ def measure(path: Path, quick: bool) -> list[tuple[str, dict[str, float], dict[s
     return table
 
 
-def timed(call: Callable[[], object]) -> float:
+def time_call(call: Callable[[], object]) -> float:
     """Seconds that one call takes."""
     begin = time.perf_counter()
     call()

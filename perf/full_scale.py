@@ -46,7 +46,7 @@ def read(root: str) -> Row:
     return {"found": f"{videos} videos, {instances:,} masks"}
 
 
-def everything(root: str, num_proc: int) -> Row:
+def measure_everything(root: str, num_proc: int) -> Row:
     """Every record and mask checked, and all frozen sets with their published sampling.
 
     The videos themselves are absent, which is reported.
@@ -108,8 +108,8 @@ def plain_loop(root: str) -> Row:
 GOAL = f"everything ({CORES} processes)"
 STEPS: dict[str, Step] = {
     "read (1 process)": read,
-    "everything (1 process)": partial(everything, num_proc=1),
-    GOAL: partial(everything, num_proc=CORES),
+    "everything (1 process)": partial(measure_everything, num_proc=1),
+    GOAL: partial(measure_everything, num_proc=CORES),
     "read + one derivation (1 process)": pairs,
     "the same, plain loop (1 process)": plain_loop,
 }
@@ -125,7 +125,7 @@ def peak_memory(workers: int) -> int:
     return own_peak() + workers * resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
 
 
-def measured(name: str, root: str) -> Row:
+def measure_one(name: str, root: str) -> Row:
     begin = time.perf_counter()
     row = STEPS[name](root)
     wall = time.perf_counter() - begin
@@ -143,7 +143,7 @@ def measure(folder: str) -> Row:
     for name in STEPS:
         context = multiprocessing.get_context("spawn")
         with ProcessPoolExecutor(1, mp_context=context) as pool:
-            row = rows[name] = pool.submit(measured, name, folder).result()
+            row = rows[name] = pool.submit(measure_one, name, folder).result()
         result = row.get("found", f"{row.get('pairs')} pairs")
         memory = int(str(row["memory"])) >> 20
         print(f"| {name} | {row['wall']:.1f} | {row['cpu']:.1f} | {memory} | {result} |", flush=True)

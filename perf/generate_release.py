@@ -112,7 +112,7 @@ def video_frames(index: int, length: float) -> int:
     return int(np.diff(edges, prepend=0)[index % VIDEOS])
 
 
-def seen(count: int, frames: int, rng: np.random.Generator) -> Flags:
+def make_seen(count: int, frames: int, rng: np.random.Generator) -> Flags:
     """(objects, frames): objects come and go so that a frame shows as many as published on average."""
     fraction = INSTANCES / FRAMES / count
     shown = np.zeros((count, frames), dtype=bool)
@@ -140,7 +140,7 @@ class VideoMaker:
         others = self.rng.integers(4, len(CATEGORIES), count - 4)
         self.categories = [CATEGORIES[k] for k in (0, 1, 2, 3, *others.tolist())]
         self.ids = [identifier("object", index, k) for k in range(count)]
-        self.shown = seen(count, self.frames, self.rng)
+        self.shown = make_seen(count, self.frames, self.rng)
 
     def attributes(self) -> list[dict[str, object]]:
         """A colour for most, a type for some, states that change; about 1.2 a mask."""

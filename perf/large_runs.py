@@ -29,7 +29,7 @@ from PIL import Image
 
 from barista_bench.data.folder import build
 from barista_bench.mini import write_kitchen
-from barista_bench.runs.ask.config import RunConfig, checked
+from barista_bench.runs.ask.config import RunConfig, check_settings
 from barista_bench.runs.ask.opening import open_tasks
 from barista_bench.runs.ask.runner import run_config
 from barista_bench.runs.log.sample_log import LOG_FILE
@@ -74,13 +74,20 @@ def make_run(root: Path, task: str, count: int, repetitions: int) -> Path:
         make_set(root / "kitchen", partial, task, count)
         partial.rename(data)
     out = root / f"run_{task}_{count}_{repetitions}"
-    values = {"data": str(data), "out": out, "model": "chance", "runs": repetitions, "task": [task], "progress": False}
-    config = checked(RunConfig, values)
+    values = {
+        "data": str(data),
+        "out": out,
+        "model": "chance",
+        "repetitions": repetitions,
+        "task": [task],
+        "progress": False,
+    }
+    config = check_settings(RunConfig, values)
     run_config(config, open_tasks(config))
     return out / task
 
 
-def measured(arguments: Sequence[object]) -> tuple[float, float, float]:
+def measure_command(arguments: Sequence[object]) -> tuple[float, float, float]:
     """CPU seconds and wall seconds of a command, and the largest resident memory of one of its processes in MiB."""
     before, begun = os.times(), time.perf_counter()
     child = subprocess.Popen(
@@ -126,7 +133,7 @@ def main() -> None:
             time_readers(run)
             shutil.rmtree(page, ignore_errors=True)
             for command in (["score", run], ["report", run, "--out", page]):
-                cpu, wall, memory = measured(command)
+                cpu, wall, memory = measure_command(command)
                 what = f"{task}, {count} x {repetitions} samples, {command[0]}"
                 print(f"{what}: {cpu:.1f} CPU s, {wall:.1f} s, {memory:.0f} MiB", flush=True)
 

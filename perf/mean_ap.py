@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "metrics"))
-from mean_ap import STATISTICS, evaluate_images, figures, mean_ap, spread_of
+from mean_ap import STATISTICS, compute_metrics, evaluate_images, mean_ap, spread_of
 from mean_ap.accumulate import accumulate, statistics
 from mean_ap.inputs import Examples, ImageInstances, read_examples
 from mean_ap.matching import group, match_greedily
@@ -106,10 +106,10 @@ def run_coco(module: str, evaluator: str, dataset: dict[str, Any], answers: list
     reference = coco.COCO()
     reference.dataset = dataset
     reference.createIndex()
-    return summarised(getattr(evaluation, evaluator), reference, reference.loadRes(answers))
+    return summarise(getattr(evaluation, evaluator), reference, reference.loadRes(answers))
 
 
-def summarised(evaluator: Callable[..., Any], reference: object, found: object) -> Values:
+def summarise(evaluator: Callable[..., Any], reference: object, found: object) -> Values:
     run = evaluator(reference, found, "bbox")
     run.evaluate()
     run.accumulate()
@@ -125,7 +125,7 @@ def run_hotcoco_arrays(examples: Examples, dataset: dict[str, Any]) -> Values:
     columns = {"image_ids": side.image + 1, "category_ids": side.label + 1, "boxes": extents(side.boxes)}
     reference = hotcoco.COCO.from_arrays(dataset["images"], dataset["categories"], **columns)
     rows = np.column_stack([found.image + 1, extents(found.boxes), found.scores, found.label + 1])
-    return summarised(hotcoco.COCOeval, reference, reference.load_res(rows))
+    return summarise(hotcoco.COCOeval, reference, reference.load_res(rows))
 
 
 def run_arrays(examples: Examples) -> Values:
@@ -237,16 +237,18 @@ def run_lengths(masks: int, rounds: int) -> None:
         print(f"| {name} | " + " | ".join(f"{times[name] / masks * 1e3:.2f}" for times, _ in columns) + " |")
 
 
-def repeated(images: int, draws: int) -> None:
+def time_bootstrap(images: int, resamples: int) -> None:
     """Print the time of a bootstrap by video, and of a tie spread."""
     examples = scene(images, scored=False)
     dicts = as_dicts(examples)
     begin = time.process_time()
-    videos = np.random.default_rng(0).multinomial(37, [1 / 37] * 37, size=draws)
-    values = figures(evaluate_images(*dicts), videos[:, np.arange(images) % 37])["map"]
+    videos = np.random.default_rng(0).multinomial(37, [1 / 37] * 37, size=resamples)
+    values = compute_metrics(evaluate_images(*dicts), videos[:, np.arange(images) % 37])["map"]
     spent = time.process_time() - begin
     low, high = np.quantile(values, [0.025, 0.975])
-    print(f"\n{draws} resamples of {images} images in 37 videos: {spent:.1f} s (95% of mAP in {low:.3f} to {high:.3f})")
+    print(
+        f"\n{resamples} resamples of {images} images in 37 videos: {spent:.1f} s (95% of mAP: {low:.3f} to {high:.3f})"
+    )
     begin = time.process_time()
     spread = spread_of(evaluate_images(*dicts), orders=100)["map"]
     spent = time.process_time() - begin
@@ -263,7 +265,7 @@ def main() -> None:
     images, rounds = (100, 1) if options.quick else (1000, 9)
     compare(images, True, rounds)
     compare(images, False, rounds)
-    repeated(images, 20 if options.quick else 1000)
+    time_bootstrap(images, 20 if options.quick else 1000)
     run_lengths(2 if options.quick else 20, rounds)
     if options.full:
         compare(20_000, True, 3)

@@ -6,7 +6,7 @@ import importlib
 from types import ModuleType
 
 
-def needed(module: str) -> ModuleType:
+def import_needed(module: str) -> ModuleType:
     """The module, imported. Exits where it cannot be: these scripts are run by hand."""
     try:
         return importlib.import_module(module)

@@ -19,9 +19,9 @@ from typing import NamedTuple
 import av
 import msgspec
 import numpy as np
-from needed import needed
+from needed import import_needed
 
-needed("cv2")
+import_needed("cv2")
 
 from sample_video import FPS, HEIGHT, WIDTH, sample_video  # noqa: E402
 
@@ -122,7 +122,7 @@ def propagated(propagator: Propagator, video: Path, count: int, every: int) -> s
     return f"{propagator.identity.name}: {count} frames, {masks} masks, {seconds:.0f} s, {peak:.0f} MiB"
 
 
-def repeated(video: Path, times: int) -> Path:
+def repeat_video(video: Path, times: int) -> Path:
     """The video so many times one after the other, its packets as they are."""
     path = video.with_stem(f"{video.stem}_x{times}")
     if path.exists():
@@ -160,7 +160,7 @@ def main() -> None:
             with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
                 print(pool.submit(propagated, FlowPropagator(), sample_video(67, 250), count, 50).result(), flush=True)
     if options.half_hour:
-        print(propagated(CopyNearest(), repeated(sample_video(67, 250), 27), 30 * 60 * FPS, 50))
+        print(propagated(CopyNearest(), repeat_video(sample_video(67, 250), 27), 30 * 60 * FPS, 50))
 
 
 if __name__ == "__main__":

@@ -14,13 +14,13 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from needed import needed
+from needed import import_needed
 from numpy.typing import NDArray
 from pycocotools import mask as coco_mask
 
 from barista_bench.metrics.region_boundary.scoring import boundary_f, region_boundary, region_j, track_j
 
-cv2 = needed("cv2")
+cv2 = import_needed("cv2")
 
 Bools = NDArray[np.bool_]
 
@@ -95,7 +95,7 @@ def davis_j(prediction: Bools, reference: Bools) -> float:
     return 1.0 if np.isclose(union, 0) else float(np.sum(prediction & reference) / union)
 
 
-def decoded(pair: Pair) -> tuple[Bools, Bools]:
+def decode_pair(pair: Pair) -> tuple[Bools, Bools]:
     """Both masks out of their run lengths, in the memory order of an image."""
     prediction, reference = (np.ascontiguousarray(coco_mask.decode(rle), dtype=bool) for rle in pair.rles)
     return prediction, reference
@@ -105,14 +105,14 @@ def decoded(pair: Pair) -> tuple[Bools, Bools]:
 
 Score = Callable[[Pair], float]
 WAYS: dict[str, tuple[Score, Score]] = {
-    "F from run lengths": (lambda p: davis_f(*decoded(p)), lambda p: boundary_f(*p.rles)),
+    "F from run lengths": (lambda p: davis_f(*decode_pair(p)), lambda p: boundary_f(*p.rles)),
     "F, decoded": (lambda p: davis_f(*p.arrays), lambda p: boundary_f(*p.arrays)),
-    "J, one pair of RLEs": (lambda p: davis_j(*decoded(p)), lambda p: region_j(*p.rles)),
+    "J, one pair of RLEs": (lambda p: davis_j(*decode_pair(p)), lambda p: region_j(*p.rles)),
     "J, decoded": (lambda p: davis_j(*p.arrays), lambda p: region_j(*p.arrays)),
 }
 
 
-def timed(score: Score, pair: Pair) -> tuple[float, float]:
+def time_score(score: Score, pair: Pair) -> tuple[float, float]:
     """The score and its seconds."""
     start = time.perf_counter()
     value = score(pair)
@@ -125,7 +125,7 @@ def measure(pairs: Sequence[Pair], rounds: int) -> dict[str, tuple[float, float]
     for _ in range(rounds):
         for index, pair in enumerate(pairs):
             for name, scores in WAYS.items():
-                (want, slow), (got, fast) = timed(scores[0], pair), timed(scores[1], pair)
+                (want, slow), (got, fast) = time_score(scores[0], pair), time_score(scores[1], pair)
                 assert got == want, f"{name}: {got!r} instead of {want!r} for pair {index}"
                 seconds[name][index] = np.minimum(seconds[name][index], (slow, fast))
     return {name: (float(ms[0]), float(ms[1])) for name, best in seconds.items() for ms in [1e3 * best.mean(axis=0)]}
@@ -144,7 +144,7 @@ def measure_track(pairs: Sequence[Pair], rounds: int) -> tuple[float, float, flo
         return time.perf_counter() - start
 
     def by_definition() -> list[float]:
-        return [davis_j(*decoded(pair)) for pair in pairs]
+        return [davis_j(*decode_pair(pair)) for pair in pairs]
 
     assert by_definition() == track_j(*track)
     ways = (by_definition, lambda: track_j(*track), lambda: region_boundary([track[0]], [track[1]]))

@@ -81,7 +81,7 @@ def project_with_masks(folder: Path) -> VideoFiles:
     """Discs of 100 to 220 pixels across that move, annotated on keyframes and carried in between."""
     (folder / "videos").mkdir(parents=True)
     shutil.copy(sample_video(SECONDS, FPS), folder / "videos" / "long.mp4")
-    project = _started(folder, "copy_nearest")
+    project = _start_project(folder, "copy_nearest")
     source = project.video("long").source
     rng = np.random.default_rng(0)
     centres, radii = rng.uniform(0.1, 0.9, (MASKS, 2)) * (source.height, source.width), rng.integers(50, 110, MASKS)
@@ -100,7 +100,7 @@ def project_with_masks(folder: Path) -> VideoFiles:
     return project.video("long")
 
 
-def _started(folder: Path, propagator: str) -> Project:
+def _start_project(folder: Path, propagator: str) -> Project:
     """A project of the video in a folder, with its keyframes chosen."""
     project = start(folder / "project", folder / "videos", propagator=propagator)
     accept(project, Decisions(video="long", by="perf", contacts=[(0, project.video("long").source.frames)]))
@@ -120,14 +120,14 @@ def hour_with_masks(folder: Path, short: VideoFiles) -> VideoFiles:
     """
     (folder / "videos").mkdir(parents=True)
     repeat(sample_video(60, FPS), folder / "videos" / "long.mp4")
-    project = _started(folder, "flow")
+    project = _start_project(folder, "flow")
     video = project.video("long")
     masks = [
         {name: msgspec.Raw(msgspec.json.encode(mask.rle)) for name, mask in keyframe.masks.items()}
         for keyframe in short.accepted().keyframes
     ]
     asked = enumerate(video.asked_segments())
-    _accept(project, [DecidedKeyframe(frame=frame, masks=masks[at % len(masks)]) for at, frame in asked])
+    _accept(project, [DecidedKeyframe(frame=frame, masks=masks[index % len(masks)]) for index, frame in asked])
     for stage in AFTER_MASKS:
         identity = stage.identity_of(video)
         assert identity is not None
@@ -220,7 +220,7 @@ def scrub(page: Page, name: str, frames: list[int]) -> None:
     )
 
 
-def measured(browser: Browser, video: VideoFiles) -> None:
+def measure_scrubbing(browser: Browser, video: VideoFiles) -> None:
     count = video.source.frames
     with studio(video) as (address, process):
         page = browser.new_page(viewport={"width": 1920, "height": 1080})
@@ -244,11 +244,11 @@ def main() -> None:
         os.environ["XDG_CACHE_HOME"] = scratch
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         short = project_with_masks(Path(scratch, "short"))
-        measured(browser, short)
+        measure_scrubbing(browser, short)
         if "--hour" in sys.argv:
             hour = hour_with_masks(Path(scratch, "hour"), short)
             copies_of_hour(hour)
-            measured(browser, hour)
+            measure_scrubbing(browser, hour)
         browser.close()
 
 

@@ -1,7 +1,7 @@
 """Throughput of the transformers runner.
 
     python perf/throughput.py [--quick]                    a tiny model on the CPU, beside plainer ways
-    python perf/throughput.py --size 4b --family qwen3_vl  a GPU: random weights of a real size, by batch size
+    python perf/throughput.py --size 4b --vendor qwen3_vl  a GPU: random weights of a real size, by batch size
 
 On the CPU the same examples are asked in three ways, in turn: by `run` (batches, frames decoded ahead), one at a time
 (decode, generate, next), and without overlap (decode everything, then generate in batches). Answers must be equal, the
@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import torch
-from throughput_gpu import FAMILIES, measure_batches
+from throughput_gpu import ARCHITECTURES, measure_batches
 
 from barista_bench.benchmarks import get_task
 from barista_bench.core.task import Task
@@ -40,9 +40,9 @@ Answers = dict[str, str]
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, and print a table."""
     options = _options(arguments)
-    if options.size == "4b" or options.family:
+    if options.size == "4b" or options.architecture:
         measure_batches(
-            options.family or "qwen3_vl",
+            options.architecture or "qwen3_vl",
             options.size,
             device=options.device,
             batch_sizes=options.batch_sizes,
@@ -58,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--size", choices=("tiny", "4b"), default="tiny", help="4b needs a GPU of 24 GB or more")
-    parser.add_argument("--family", choices=sorted(FAMILIES), help="of random weights; qwen3_vl needs torchvision")
+    parser.add_argument("--vendor", choices=sorted(ARCHITECTURES), help="of random weights; qwen3_vl needs torchvision")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--batch-sizes", nargs="+", type=_batch_size, default=[1, 2, 4, 8, 16, 32, "auto"])
     parser.add_argument("--examples", type=_positive, help="how many")
@@ -98,16 +98,16 @@ def compare(scratch: Path, count: int, new_tokens: int, rounds: int) -> None:
     def ours() -> tuple[float, Answers]:
         out = scratch / f"run-{len(runs)}"
         session = run(
-            data, out, task=(TASK,), model=str(folder), device="cpu", root=release, runs=1, batch_size=BATCH,
+            data, out, task=(TASK,), model=str(folder), device="cpu", root=release, repetitions=1, batch_size=BATCH,
             temperature=0.0, max_new_tokens=new_tokens,
         )  # fmt: skip
         runs.append(session.seconds)
-        return session.seconds["total"] - session.seconds["load"], _logged(out / TASK / "samples.jsonl")
+        return session.seconds["total"] - session.seconds["load"], _read_log(out / TASK / "samples.jsonl")
 
     ways: dict[str, Callable[[], tuple[float, Answers]]] = {
         "run: batches, frames ahead": ours,
-        "decode all, then batches": lambda: _timed(lambda: _batched(model, task, examples, config)),
-        "one at a time": lambda: _timed(lambda: _one_at_a_time(model, task, examples, config)),
+        "decode all, then batches": lambda: _time(lambda: _answer_in_batches(model, task, examples, config)),
+        "one at a time": lambda: _time(lambda: _one_at_a_time(model, task, examples, config)),
     }
     best: dict[str, float] = dict.fromkeys(ways, float("inf"))
     for _ in range(rounds):
@@ -126,13 +126,13 @@ def compare(scratch: Path, count: int, new_tokens: int, rounds: int) -> None:
     print(f"the model waits for frames {waiting:.0%} of the time of `run`")
 
 
-def _timed(work: Callable[[], Answers]) -> tuple[float, Answers]:
+def _time(work: Callable[[], Answers]) -> tuple[float, Answers]:
     begun = time.perf_counter()
     answers = work()
     return time.perf_counter() - begun, answers
 
 
-def _logged(log: Path) -> Answers:
+def _read_log(log: Path) -> Answers:
     records = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
     return {record["example_id"]: record["text"] for record in records}
 
@@ -152,7 +152,7 @@ def _one_at_a_time(model: TransformersModel, task: Task, examples: ExampleSet, c
     return answers
 
 
-def _batched(model: TransformersModel, task: Task, examples: ExampleSet, config: GenerationConfig) -> Answers:
+def _answer_in_batches(model: TransformersModel, task: Task, examples: ExampleSet, config: GenerationConfig) -> Answers:
     requests = [_request(model, task, examples, index) for index in range(len(examples))]
     answers = model.generate(requests, config)
     return {request.request_id: answer.text for request, [answer] in zip(requests, answers, strict=True)}

@@ -24,7 +24,7 @@ from barista_bench.core.prompt import ImagePart, Prompt, TextPart
 from barista_bench.models import tiny
 from barista_bench.models.base import Completion, GenerationConfig, ModelIdentity, Request
 from barista_bench.models.local.model import TransformersModel
-from barista_bench.models.settings import TransformersSettings, checked
+from barista_bench.models.settings import TransformersSettings, check_settings
 
 IMAGE = (1280, 720)
 
@@ -121,7 +121,7 @@ def _gemma3(size: str, dtype: torch.dtype) -> tuple[PreTrainedModel, ProcessorMi
     return Gemma3ForConditionalGeneration._from_config(config, dtype=dtype), processor
 
 
-FAMILIES: dict[str, Callable[[str, torch.dtype], tuple[PreTrainedModel, ProcessorMixin]]] = {
+ARCHITECTURES: dict[str, Callable[[str, torch.dtype], tuple[PreTrainedModel, ProcessorMixin]]] = {
     "gemma3": _gemma3,
     "qwen3_vl": _qwen3_vl,
 }
@@ -152,22 +152,22 @@ class BusyGpu:
 
 
 def measure_batches(
-    family: str, size: str, *, device: str, batch_sizes: Sequence[int | str], examples: int, new_tokens: int
+    architecture: str, size: str, *, device: str, batch_sizes: Sequence[int | str], examples: int, new_tokens: int
 ) -> dict[str, float]:
     """Print the table, and give samples a second for each batch size."""
     on_gpu = device.startswith("cuda")
     with torch.device(device):
-        weights, processor = FAMILIES[family](size, torch.bfloat16 if on_gpu else torch.float32)
+        weights, processor = ARCHITECTURES[architecture](size, torch.bfloat16 if on_gpu else torch.float32)
     weights.eval()
     weights.generation_config.eos_token_id = [2**31 - 1]  # never drawn: every answer has its full length
     requests = [request(number) for number in range(examples)]
     config = GenerationConfig(temperature=0.7, max_new_tokens=new_tokens)
-    print(f"{family} {size}, {sum(p.numel() for p in weights.parameters()) / 1e9:.2f}e9 weights on {device}")
+    print(f"{architecture} {size}, {sum(p.numel() for p in weights.parameters()) / 1e9:.2f}e9 weights on {device}")
     print("| batch size | samples/s | x batch 1 | tokens/s | GPU busy | peak GB |\n|:--|--:|--:|--:|--:|--:|")
     rates: dict[str, float] = {}
     for batch_size in batch_sizes:
-        settings = checked(TransformersSettings, {"batch_size": batch_size})
-        model = TransformersModel(weights, processor, ModelIdentity(family), settings)
+        settings = check_settings(TransformersSettings, {"batch_size": batch_size})
+        model = TransformersModel(weights, processor, ModelIdentity(architecture), settings)
         model.generate(requests[:1], GenerationConfig(temperature=0.7, max_new_tokens=4))  # warms up
         if on_gpu:
             torch.cuda.reset_peak_memory_stats()

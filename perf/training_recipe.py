@@ -34,7 +34,14 @@ DATA_SEED = 1
 SEEDS = (1, 2, 3)
 """Of the trainings."""
 TRAINED = {"learning-rate": 4e-3, "rank": 32}
-ASKED = {"split": "test", "runs": 1, "temperature": 0, "max_new_tokens": 256, "batch_size": 32, "progress": False}
+ASKED = {
+    "split": "test",
+    "repetitions": 1,
+    "temperature": 0,
+    "max_new_tokens": 256,
+    "batch_size": 32,
+    "progress": False,
+}
 HEADER = """\
 | set | steps | untrained | `prior` | trained: median (least to most) | - untrained, 95% | - `prior`, 95% |
 |---|---|---|---|---|---|---|"""
@@ -89,13 +96,13 @@ def main() -> None:
         work = Path(sys.argv[1]) / training_set.folder
         work.mkdir(parents=True, exist_ok=True)
         with chdir(work):  # so that reports call the model by a short path
-            print(measured(training_set), flush=True)
+            print(measure_recipe(training_set), flush=True)
 
 
-def measured(training_set: TrainingSet) -> str:
+def measure_recipe(training_set: TrainingSet) -> str:
     prepare(training_set)
-    untrained = asked(training_set, "before", model="model")
-    prior = asked(training_set, "prior", model="prior")
+    untrained = ask_and_score(training_set, "before", model="model")
+    prior = ask_and_score(training_set, "prior", model="prior")
     return row(training_set, untrained, prior, [train_and_ask(training_set, seed) for seed in SEEDS])
 
 
@@ -124,17 +131,17 @@ def train_and_ask(training_set: TrainingSet, seed: int) -> ScoredRun:
     settings = {"model": "model", "out": adapter, "steps": training_set.steps, "seed": seed, **TRAINED}
     flags = [f"--{name}={value}" for name, value in settings.items()]
     subprocess.run([sys.executable, RECIPE, "chats", *flags], check=True, stdout=sys.stderr)
-    return asked(training_set, f"after_{seed}", model="model", adapter=adapter)
+    return ask_and_score(training_set, f"after_{seed}", model="model", adapter=adapter)
 
 
-def asked(training_set: TrainingSet, name: str, **settings: object) -> ScoredRun:
+def ask_and_score(training_set: TrainingSet, name: str, **settings: object) -> ScoredRun:
     folder = Path("runs") / name
     run("data", folder, task=training_set.task, **{**ASKED, **settings})
     return score(folder)
 
 
 def primary(scored: ScoredRun) -> float:
-    return scored.results.figures[scored.results.primary].mean
+    return scored.results.metrics[scored.results.primary].mean
 
 
 if __name__ == "__main__":

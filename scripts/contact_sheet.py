@@ -46,15 +46,15 @@ img{max-width:100%}.right{font-weight:bold;color:#060}</style>
 )
 
 
-def drawn(path: Path, number: int, seed: int) -> list[dict[str, Any]]:
+def sample_items(path: Path, number: int, seed: int) -> list[dict[str, Any]]:
     """At most `number` items of a file, by turns of their subtasks."""
     items = [json.loads(line) for line in path.read_bytes().splitlines()]
     random.Random(seed).shuffle(items)  # noqa: S311
     turns: dict[str, int] = {}
     ranked = []
-    for at, item in enumerate(items):
+    for index, item in enumerate(items):
         turn = turns[item["subtask"]] = turns.get(item["subtask"], 0) + 1
-        ranked.append((turn, at, item))
+        ranked.append((turn, index, item))
     return [item for _, _, item in sorted(ranked, key=lambda row: row[:2])][:number]
 
 
@@ -63,9 +63,9 @@ def frames_of(item: dict[str, Any]) -> list[int]:
     of joined clips a row each, in the order in which they are joined."""
     clips = item["extra"].get("spans") or [item["span"]]
     if len(clips) > 1:
-        return [start + at for start, stop in clips for at in evenly_spaced(stop - start, COLUMNS)]
+        return [start + index for start, stop in clips for index in evenly_spaced(stop - start, COLUMNS)]
     (start, stop), moments = clips[0], asked_frames(item)
-    along = [start + at for at in evenly_spaced(stop - start, ALONG)]
+    along = [start + index for index in evenly_spaced(stop - start, ALONG)]
     return sorted({*moments, *along})
 
 
@@ -104,10 +104,10 @@ def picture(item: dict[str, Any], graph: VideoGraph, path: Path) -> bytes:
         fps = graph.video.fps or reader.fps
     height = round(pictures[0].height * WIDTH / pictures[0].width)
     sheet = Image.new("RGB", (WIDTH * COLUMNS, (height + 14) * -(-len(frames) // COLUMNS)))
-    for at, (frame, full) in enumerate(zip(frames, pictures, strict=True)):
+    for index, (frame, full) in enumerate(zip(frames, pictures, strict=True)):
         small = full.resize((WIDTH, height))
         mark_objects(small, graph, frame, colours, WIDTH / full.width)
-        left, top = at % COLUMNS * WIDTH, at // COLUMNS * (height + 14)
+        left, top = index % COLUMNS * WIDTH, index // COLUMNS * (height + 14)
         sheet.paste(small, (left, top + 14))
         mark = " ASKED" if frame in moments else ""
         ImageDraw.Draw(sheet).text((left + 2, top + 1), f"frame {frame} {frame / fps:.2f} s{mark}", fill="white")
@@ -136,7 +136,7 @@ def main() -> None:
     parser.add_argument("--images", type=Path, help="folder for one JPEG an item")
     options = parser.parse_args()
     source = SceneGraph(options.source)
-    items = drawn(options.items, options.number, options.seed)
+    items = sample_items(options.items, options.number, options.seed)
     for number, item in enumerate(items):
         content = picture(item, source[item["video_id"]], source.video_path(item["video_id"]))
         item["picture"] = base64.b64encode(content).decode()

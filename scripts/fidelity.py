@@ -93,7 +93,9 @@ def effects(pack: Path) -> dict[str, dict[str, str]]:
     graph = SceneGraph(pack.parents[1] / "real")
     changed: dict[str, dict[str, str]] = defaultdict(dict)
     for task, (upstream, config) in ANSWERED.items():
-        release, paper = (built(graph, pack, task, upstream, config, protocol) for protocol in ("release", "paper"))
+        release, paper = (
+            build_examples(graph, pack, task, upstream, config, protocol) for protocol in ("release", "paper")
+        )
         same = sum(release[name].inputs == paper[name].inputs for name in release.keys() & paper.keys())
         changed[task]["examples"] = f"{len(release)} and {len(paper)} examples, {same} the same"
         changed[task] |= answer_effects(pack, task, upstream, release)
@@ -105,7 +107,9 @@ def effects(pack: Path) -> dict[str, dict[str, str]]:
     return changed
 
 
-def built(graph: SceneGraph, pack: Path, task: str, upstream: str, config: str, protocol: str) -> dict[str, Example]:
+def build_examples(
+    graph: SceneGraph, pack: Path, task: str, upstream: str, config: str, protocol: str
+) -> dict[str, Example]:
     stated = json.loads((pack / "frozen" / config / "config.json").read_text())["config"][upstream]
     params = {"shuffle_seed": stated["shuffle_seed"], "limit": stated["limit"]}
     made = get_task("barista", task, options={"protocol": protocol})

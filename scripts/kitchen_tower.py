@@ -135,25 +135,25 @@ class Facts(torch.nn.Module):
         batch, index = torch.nonzero(objects[:, :, 0] >= 0, as_tuple=True)
         of_object = objects[batch, index]
         kind, sides, box = of_object[:, 0].long(), of_object[:, 1:3], of_object[:, 3:]
-        item, row, column = torch.nonzero(covered(box), as_tuple=True)
+        item, row, column = torch.nonzero(find_covered_cells(box), as_tuple=True)
         present = torch.zeros(logits.shape[:4])
         present[batch[item], row, column, kind[item]] = 1
-        at = logits[batch[item], row, column, kind[item]]
+        outputs = logits[batch[item], row, column, kind[item]]
         # Small boxes must be as exact, in their own measure, as large ones.
         extent = torch.clamp(box[:, 2:] - box[:, :2], min=0.02).repeat(1, 2)[item]
-        distance = functional.smooth_l1_loss(at[:, 3:7], box[item], reduction="none", beta=0.02) / extent
+        distance = functional.smooth_l1_loss(outputs[:, 3:7], box[item], reduction="none", beta=0.02) / extent
         true = facts[batch, index][item].float()
         binary = functional.binary_cross_entropy_with_logits
         return (
             binary(logits[..., 0], present) * self.kinds
             + distance.mean()
-            + binary(at[:, 1:3], sides[item])
-            + binary(at[:, 7:], true) * 8
+            + binary(outputs[:, 1:3], sides[item])
+            + binary(outputs[:, 7:], true) * 8
             + 0.3 * functional.cross_entropy(self.activity(features[:, 0]), activities)
         )
 
 
-def covered(boxes: torch.Tensor) -> torch.Tensor:
+def find_covered_cells(boxes: torch.Tensor) -> torch.Tensor:
     """The cells of a box, (boxes, ROWS, COLUMNS): that of its centre, and each whose own centre lies in it."""
     columns, rows = (torch.arange(COLUMNS) + 0.5) / COLUMNS, (torch.arange(ROWS) + 0.5) / ROWS
     centres, sizes = (boxes[:, :2] + boxes[:, 2:]) / 2, boxes[:, 2:] - boxes[:, :2]

@@ -22,11 +22,11 @@ def main() -> None:
     work = parser.parse_args().work
     HASHES.write_text(json.dumps(make_examples(work), indent=1) + "\n", encoding="utf-8")
     for model in RECORDED:
-        answers_file(model).write_text(recorded(work / "data", model, work / "runs"), encoding="utf-8")
+        answers_file(model).write_text(record_answers(work / "data", model, work / "runs"), encoding="utf-8")
         print(f"wrote {answers_file(model)}")
 
 
-def recorded(data: Path, model: str, runs: Path) -> str:
+def record_answers(data: Path, model: str, runs: Path) -> str:
     """The answers of a model as a file of predictions."""
     done = evaluate(data, model, out=runs / model.replace(":", "-"), **SETTINGS).runs
     box_format = done[0].results.model.box_format.format

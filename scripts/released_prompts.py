@@ -54,7 +54,7 @@ def text(node: ast.AST, module: ModuleType) -> str:
     return GAP
 
 
-def assigned(module: ModuleType, name: str, *path: str) -> list[ast.expr]:
+def find_assigned(module: ModuleType, name: str, *path: str) -> list[ast.expr]:
     """The values that a function gives a name, in their order; both values of `a if b else c`."""
     values: list[ast.expr] = []
     for node in ast.walk(find(module, *path)):
@@ -67,7 +67,7 @@ def assigned(module: ModuleType, name: str, *path: str) -> list[ast.expr]:
     return sorted((end for pair in ends for end in pair), key=lambda end: (end.lineno, end.col_offset))
 
 
-def returned(module: ModuleType, *path: str) -> list[str]:
+def find_returned(module: ModuleType, *path: str) -> list[str]:
     """The texts with a blank in what a function returns, in their order."""
     nodes: list[ast.AST] = [node for node in ast.walk(find(module, *path)) if isinstance(node, ast.Return)]
     texts: list[str] = []
@@ -91,7 +91,7 @@ def fields(system: str, user: str, extra: Texts | None = None) -> Texts:
     return {"version": 0, "system": system, "user": user, "extra": extra or {}}
 
 
-def formatted(template: str) -> str:
+def convert_template(template: str) -> str:
     """A template of `str.format` with our places."""
     return template.format(**{place: f"{{{place}}}" for place in ("coord_desc", "scale", "coord_order", "box")})
 
@@ -106,24 +106,24 @@ def rubric(module: ModuleType, question: str = "") -> Texts:
 
 
 def box_task(module: ModuleType, owner: str, template: str, descriptions: Texts, *places: str) -> Texts:
-    yxyx, xyxy = (text(value, module) for value in assigned(module, "coord_order", "default_system_prompt"))
-    (user,) = returned(module, owner, "render_prompt")
+    yxyx, xyxy = (text(value, module) for value in find_assigned(module, "coord_order", "default_system_prompt"))
+    (user,) = find_returned(module, owner, "render_prompt")
     extra = {**descriptions, "coord_order.yxyx": yxyx, "coord_order.xyxy": xyxy}
-    return fields(formatted(template), "{image}\n" + put_places(user, *places), extra)
+    return fields(convert_template(template), "{image}\n" + put_places(user, *places), extra)
 
 
 def relations(module: ModuleType) -> Texts:
-    (system,) = returned(module, "default_system_prompt")
-    frame, marks = returned(module, "RelationExtractionTask", "render_prompt")
-    (user,) = assigned(module, "user_text", "RelationExtractionTask", "render_prompt")
+    (system,) = find_returned(module, "default_system_prompt")
+    frame, marks = find_returned(module, "RelationExtractionTask", "render_prompt")
+    (user,) = find_assigned(module, "user_text", "RelationExtractionTask", "render_prompt")
     images = f"{frame}\n{{image}}\n{marks}\n{{image}}\n"
     return fields(put_places(system, "vocabulary"), images + put_places(text(user, module), "legend"))
 
 
 def activity(module: ModuleType) -> Texts:
-    asked = text(assigned(module, "question", "ActivityMcqTask", "iter_examples")[0], module)
+    asked = text(find_assigned(module, "question", "ActivityMcqTask", "iter_examples")[0], module)
     asked = put_places(asked, "frame_count", "frame_count")
-    (sections,) = assigned(module, "sections", "_render_mcq_user_prompt")
+    (sections,) = find_assigned(module, "sections", "_render_mcq_user_prompt")
     lines = [text(line, module) for line in ast.iter_child_nodes(sections) if isinstance(line, ast.expr)]
     lines += [GAP] if sum(GAP in line for line in lines) == 1 else []  # the choices may be added to the list later
     user = put_places("\n".join(lines), "question", "choices").replace("{question}", asked)
@@ -144,17 +144,17 @@ def main(clone: str, out: str) -> None:
     modules = [importlib.import_module(f"barista.vlm_benchmarks.tasks.{name}") for name in names]
     boxes, hands, referring, related, actions, asked, writer = modules
     bbox = importlib.import_module("barista.bbox")
-    descriptions = [found for found in returned(bbox, "format_description") if GAP not in found]
+    descriptions = [found for found in find_returned(bbox, "format_description") if GAP not in found]
     described = {f"coord_desc.{'xyxy' if d.find('x') < d.find('y') else 'yxyx'}": d for d in descriptions}
-    question, box_question = referring._QUESTION_TEMPLATE, formatted(referring._QUESTION_TEMPLATE_WITH_FORMAT)
-    (user,) = assigned(asked, "user_prompt", "_VisualQABaseTask", "render_prompt")
-    (writing,) = assigned(writer, "llm_system", "generate_qa_for_selected_clips")
+    question, box_question = referring._QUESTION_TEMPLATE, convert_template(referring._QUESTION_TEMPLATE_WITH_FORMAT)
+    (user,) = find_assigned(asked, "user_prompt", "_VisualQABaseTask", "render_prompt")
+    (writing,) = find_assigned(writer, "llm_system", "generate_qa_for_selected_clips")
     grounded, held = boxes.GROUNDING_SYSTEM_PROMPT_TEMPLATE, hands.HAND_OBJECT_SYSTEM_PROMPT_TEMPLATE
     tasks = {
         "grounding": box_task(boxes, "GroundingTask", grounded, described, "phrase"),
         "hand_object": box_task(hands, "HandObjectTask", held, described),
         "referring": fields(
-            formatted(referring.REFERRING_SYSTEM_PROMPT_TEMPLATE),
+            convert_template(referring.REFERRING_SYSTEM_PROMPT_TEMPLATE),
             "{image}\n" + box_question,
             {**described, "frozen_question": question},
         ),

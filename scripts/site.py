@@ -135,7 +135,7 @@ def on_post_build(config: MkDocsConfig) -> None:
     _mend_search(Path(config.site_dir))
     lines = [f"# {config.site_name}", "", f"> {config.site_description}", ""]
     nav: Navigation = config.extra.pop("pages")
-    lines += [line for item in nav.items for line in _listed(item, Path(config.site_dir))]
+    lines += [line for item in nav.items for line in _list_pages(item, Path(config.site_dir))]
     Path(config.site_dir, "llms.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
@@ -176,7 +176,7 @@ def _leaves(nav: Any) -> Iterator[str]:  # noqa: ANN401  (lists and dicts of YAM
             yield from _leaves(item)
 
 
-def _listed(item: StructureItem, site: Path) -> Iterator[str]:
+def _list_pages(item: StructureItem, site: Path) -> Iterator[str]:
     """The pages below a part of the navigation, one a line; a heading for each part of the first level."""
     from mkdocs.structure.nav import Section
     from mkdocs.structure.pages import Page
@@ -185,7 +185,7 @@ def _listed(item: StructureItem, site: Path) -> Iterator[str]:
         if item.parent is None:
             yield from ("", f"## {item.title}", "")
         for child in item.children:
-            yield from _listed(child, site)
+            yield from _list_pages(child, site)
     elif isinstance(item, Page):
         text, target = item.markdown or "", item.file.dest_uri
         if ":::" not in text:
@@ -212,7 +212,7 @@ def _index() -> str:
     commands, sections = _commands(), list[str]()
     for title, names in SECTIONS.items():
         lines = [
-            f"- [`{name}`](commands/{name}.md): {_plain(commands[name].get_short_help_str(sys.maxsize))}\n"
+            f"- [`{name}`](commands/{name}.md): {_escape(commands[name].get_short_help_str(sys.maxsize))}\n"
             for name in names
             if name in commands
         ]
@@ -225,7 +225,7 @@ def _page(parent: Any, name: str, command: Any, level: int = 1) -> Iterator[str]
     """Yield a command's first sentence and help, then those of each command whose name begins with its name."""
     context = command.make_context(name, [], parent=parent, resilient_parsing=True, max_content_width=WIDTH)
     context.terminal_width = WIDTH
-    yield f"{'#' * level} {context.command_path}\n\n{_plain(command.get_short_help_str(sys.maxsize))}\n\n"
+    yield f"{'#' * level} {context.command_path}\n\n{_escape(command.get_short_help_str(sys.maxsize))}\n\n"
     yield f"```text\n{command.get_help(context)}\n```\n\n"
     for part, subcommand in getattr(command, "commands", {}).items():
         yield from _page(context, part, subcommand, level + 1)
@@ -233,7 +233,7 @@ def _page(parent: Any, name: str, command: Any, level: int = 1) -> Iterator[str]
         yield from _page(parent, related, parent.command.commands[related], level + 1)
 
 
-def _plain(text: str) -> str:
+def _escape(text: str) -> str:
     """Text of the command line as Markdown that shows it as it is."""
     parts = re.split(r"(`[^`\n]+`)", text)
     return "".join(

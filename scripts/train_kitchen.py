@@ -104,7 +104,7 @@ def as_taught(texts: Sequence[str], answer: str) -> str:
     return answer
 
 
-def shuffled(texts: list[str], answer: str, rng: random.Random) -> tuple[list[str], str]:
+def shuffle_choices(texts: list[str], answer: str, rng: random.Random) -> tuple[list[str], str]:
     """The choices of a question in another order, so that letters mean nothing by themselves."""
     letter, choices = ANSWER.search(answer), CHOICE.findall(texts[-1])
     if not letter or not choices:
@@ -154,10 +154,10 @@ class Chats:
                 self.answers.append(chat["completion"][0]["content"][0]["text"])
                 self.tasks.append(task_of(chat["example_id"]))
 
-    def encoded(self, number: int, rng: random.Random) -> tuple[Encoded, list[int]]:
+    def encode_chat(self, number: int, rng: random.Random) -> tuple[Encoded, list[int]]:
         """A chat with its choices in a random order, and its images: now and then none."""
         *before, last = self.prompts[number]
-        texts, answer = shuffled([part for part in last if part is not None], self.answers[number], rng)
+        texts, answer = shuffle_choices([part for part in last if part is not None], self.answers[number], rng)
         words, image = iter(texts), IMAGE * IMAGE_TOKENS
         images = [] if rng.random() < BLIND else self.images[number]
         if not images:
@@ -221,7 +221,7 @@ def train_decoder(args: argparse.Namespace, training: TrainingVideos) -> None:
     tower, core = model.model.vision_model, model.model
     tower.load_state_dict(torch.load(args.out / "tower.pt", weights_only=True, map_location=args.device))
     tower.requires_grad_(False)
-    encoded = (chats.encoded(number, random.Random(0))[0] for number in range(len(chats.tasks)))
+    encoded = (chats.encode_chat(number, random.Random(0))[0] for number in range(len(chats.tasks)))
     lengths = [sum(len(ids) for ids, _ in parts) for parts in encoded]
     for task in sorted(set(chats.tasks)):
         of_task = [number for number, name in enumerate(chats.tasks) if name == task]
@@ -234,7 +234,7 @@ def train_decoder(args: argparse.Namespace, training: TrainingVideos) -> None:
 
     def loss(step: int) -> torch.Tensor:
         rng = random.Random(f"{args.seed}:{step}")
-        rows = [chats.encoded(number, rng) for number in order[step]]
+        rows = [chats.encode_chat(number, rng) for number in order[step]]
         pictures = [picture for _, images in rows for picture in images]
         return sum_of_losses([parts for parts, _ in rows], [chats.drill(rng) for _ in range(args.drill)], pictures)
 
@@ -243,7 +243,7 @@ def train_decoder(args: argparse.Namespace, training: TrainingVideos) -> None:
         return sum_of_losses([], [chats.drill(rng) for _ in range(2 * args.drill)], [])
 
     def sum_of_losses(of_chats: list[Encoded], drills: list[Encoded], pictures: list[int]) -> torch.Tensor:
-        ids, labels = padded([*of_chats, *drills])
+        ids, labels = pad([*of_chats, *drills])
         embedded = model.get_input_embeddings()(ids)
         if pictures:
             aligned = core.aligner(torch.tensor(features[pictures]).float())
@@ -266,7 +266,7 @@ def train_decoder(args: argparse.Namespace, training: TrainingVideos) -> None:
     learn(model, loss, steps=args.steps, rate=args.rate, state=args.out / "decoder_state", after_step=save)
 
 
-def padded(rows: Sequence[Encoded]) -> tuple[torch.Tensor, torch.Tensor]:
+def pad(rows: Sequence[Encoded]) -> tuple[torch.Tensor, torch.Tensor]:
     """Token ids, (rows, longest), and the same with LEFT_OUT wherever nothing is learned."""
     longest = max(sum(len(ids) for ids, _ in parts) for parts in rows)
     ids = np.zeros((len(rows), longest), np.int64)

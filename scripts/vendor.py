@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[1] / "barista_bench"
 LISTED = Path(__file__).with_name("vendor.json")
 
 
-def unpacked(package: str, version: str, folder: str) -> Callable[[str], bytes]:
+def unpack(package: str, version: str, folder: str) -> Callable[[str], bytes]:
     """A reader of the files of a package of npm, by their paths in it."""
     packed = subprocess.run(
         ["npm", "pack", "--silent", f"{package}@{version}"], cwd=folder, check=True, capture_output=True, text=True
@@ -55,7 +55,7 @@ def main() -> None:
     listed = json.loads(LISTED.read_text())
     for name, facts in listed.items():
         with tempfile.TemporaryDirectory() as folder:
-            read = unpacked(facts["package"], facts["version"], folder)
+            read = unpack(facts["package"], facts["version"], folder)
             content = style_sheet(read, facts["version"], facts["icons"]) if "icons" in facts else read(facts["path"])
         digest = hashlib.sha256(content).hexdigest()
         if digest != facts.get("sha256") and not accept:

@@ -26,7 +26,7 @@ def graph_examples(task: GraphTask, graph: SceneGraph, sampling: Sampling) -> It
     """
     sampling.refuse_unknown_videos(graph)
     vocabulary = tuple(dict.fromkeys(word for video in graph for word in task.vocabulary(video, sampling)))
-    sampled = (video for video in graph if sampling.selects(video))
+    sampled = (video for video in graph if sampling.is_selected(video))
     items = [item for video in sampled for item in task.candidates(video, sampling)]
     yield from (item for item in items if isinstance(item, SkippedExample))
     candidates = [item for item in items if isinstance(item, Candidate)]

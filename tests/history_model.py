@@ -34,7 +34,7 @@ class Run:
             sample was lost.
         repeats: of the last start.
         case: the scoring option of the last start.
-        figures: accuracy, by the value of the scoring option, as last scored.
+        metrics: accuracy, by the value of the scoring option, as last scored.
         plain: the value of that option by which `results.json` is.
         data: where the dataset lies, relative to the run folder at the last start, and absolute.
     """
@@ -46,7 +46,7 @@ class Run:
     lasts: dict[Sample, str] = field(default_factory=dict)
     repeats: int = 0
     case: bool = True
-    figures: dict[bool, float] = field(default_factory=dict)
+    metrics: dict[bool, float] = field(default_factory=dict)
     plain: bool | None = None
     data: tuple[str, str] = ("", "")
 
@@ -62,12 +62,12 @@ class Run:
     @property
     def read_by(self) -> bool:
         """The value of the scoring option that reading takes where nobody says one."""
-        (only, *others) = self.figures or [self.case]
+        (only, *others) = self.metrics or [self.case]
         return self.case if others or only == self.plain else only
 
-    def note(self, case: bool, figure: float) -> None:
+    def note(self, case: bool, metric: float) -> None:
         """Scoring leaves `results.json` to figures by the option of the last start."""
-        self.figures[case] = figure
+        self.metrics[case] = metric
         self.plain = self.case if self.case in (case, self.plain) else None
 
 

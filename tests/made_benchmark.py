@@ -22,7 +22,7 @@ from barista_bench.core.prompt import ImagePart, Prompt, PromptTexts, TextPart
 from barista_bench.core.statistics import SumStatistics, fraction
 from barista_bench.core.task import Example, Explanation, Fields, FrameRef, Json, ParseError, Prediction, Scored
 from barista_bench.errors import DataError
-from barista_bench.files.reading import confined
+from barista_bench.files.reading import confine
 from barista_bench.media.frame_choice import evenly_spaced
 from barista_bench.media.video.readers import video_facts
 from barista_bench.scene_graph import Problem
@@ -42,7 +42,7 @@ class WordRelease:
     problems: Sequence[Problem] = ()
 
     def video_path(self, video_id: str) -> Path:
-        return confined(self.videos, video_id)
+        return confine(self.videos, video_id)
 
     def questions(self) -> list[dict[str, Json]]:
         records: list[dict[str, Json]] = json.loads((self.root / "questions.json").read_text(encoding="utf-8"))

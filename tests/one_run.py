@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from barista_bench.runs.ask.config import RunConfig, checked
+from barista_bench.runs.ask.config import RunConfig, check_settings
 from barista_bench.runs.ask.opening import open_tasks
 from barista_bench.runs.ask.runner import run_config
 from barista_bench.runs.ask.session import Session
@@ -12,6 +12,6 @@ from barista_bench.runs.ask.session import Session
 def run(data: str | Path, folder: str | Path, **settings: object) -> Session:
     """Run one task, `relations` by the oracle where the test names no other, with `folder` itself as the run folder."""
     defaults = {"task": "relations", "model": "oracle"}
-    config = checked(RunConfig, {**defaults, "data": str(data), "out": Path(folder), **settings})
+    config = check_settings(RunConfig, {**defaults, "data": str(data), "out": Path(folder), **settings})
     (opened,) = open_tasks(config)
     return run_config(config, [replace(opened, folder=config.out)])

@@ -84,15 +84,15 @@ def run_models(data: Path, out: Path) -> None:
         patch.setattr(opening, "open_examples", opened)
         patch.setattr(run_folder, "open_examples", opened)
         for name in ("chance", "oracle"):
-            runner.run(data, out / name, task=TASKS, runs=3, model=name)
+            runner.run(data, out / name, task=TASKS, repetitions=3, model=name)
         for name, skill in SKILLS.items():
             model = ScriptedModel(name, _answers(known, skill))
             patch.setattr(runner, "load_model", lambda *args, model=model, **kwargs: model)
-            runner.run(data, out / name, task=TASKS, runs=3, model=name)
+            runner.run(data, out / name, task=TASKS, repetitions=3, model=name)
         for folder, (name, word) in SPOKEN.items():
             model = ScriptedModel(name, lambda request, seed, word=word: f"Answer: {word} {request}")
             patch.setattr(runner, "load_model", lambda *args, model=model, **kwargs: model)
-            runner.run(data, out / folder, task=("temporal_vqa",), runs=1, limit=12, model=name)
+            runner.run(data, out / folder, task=("temporal_vqa",), repetitions=1, limit=12, model=name)
 
 
 _Known = dict[str, tuple[Task, Example]]

@@ -64,10 +64,12 @@ def test_a_key_is_in_no_file_and_no_output_of_any_command(
         served = ("--base-url", server.url, "--api-key-env", "PLANTED", "--max-attempts", 4)
         runs = [tmp_path / "runs" / name / "temporal_vqa" for name in ("a", "b")]
         for run in runs:
-            asked = (questions, "--task", run.name, "--out", run.parent, "--runs", 2)
+            asked = (questions, "--task", run.name, "--out", run.parent, "--repetitions", 2)
             records.append(command("run", *asked, "--model", f"served:org/{run.parent.name}", *served))
             records.append(
-                command("judge", run, "--judge", "served:teacher", "--draws", 1, "--top-logprobs", 0, *served)
+                command(
+                    "judge", run, "--judge", "served:teacher", "--verdicts-per-answer", 1, "--top-logprobs", 0, *served
+                )
             )
     target = ("--model-repo", "org/a", "--dataset-repo", "org/d", "--judge", "teacher")
     records += [

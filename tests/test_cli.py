@@ -50,7 +50,7 @@ from barista_bench.mini import write_kitchen
 from barista_bench.other_graphs.importing import import_graphs
 from barista_bench.reporting import write_report
 from barista_bench.reporting.paper import set_statistics
-from barista_bench.runs.ask.config import RunConfig, checked
+from barista_bench.runs.ask.config import RunConfig, check_settings
 from barista_bench.runs.diff import diff
 from barista_bench.runs.log_reader import compact, merge
 from barista_bench.runs.score.scoring import score
@@ -113,7 +113,7 @@ CALLED: dict[str, tuple[list[Callable], set[str]]] = {
     "compare agreement": ([load_results, answer_agreement], {"option"}),
     "compare all": ([load_results, analysis_tables, write_tables], {"option"}),
     "judge": ([JudgeConfig], {"config"}),
-    "compare judges": ([load_results], {"out", "human", "family", "option"}),
+    "compare judges": ([load_results], {"out", "human", "vendor", "option"}),
     "generate questions": ([QuestionConfig], {"config"}),
     "generate reworded": ([RewordConfig], {"config"}),
     "studio": ([open_workspace, studio_server, study_server], {"by", "compare", "browser"}),
@@ -261,7 +261,19 @@ def test_the_whole_way_from_a_release_to_a_report(small_release: Path, tmp_path:
     steps = [
         ["build", "--source", str(small_release), "--out", data, "--sampling", "frame_step=10", "--no-progress"],
         ["run", data, "--task", "relations", "--model", "oracle", "--out", oracle, "--no-progress"],
-        ["run", data, "--task", "relations", "--model", "chance", "--runs", "2", "--out", chance, "--no-progress"],
+        [
+            "run",
+            data,
+            "--task",
+            "relations",
+            "--model",
+            "chance",
+            "--repetitions",
+            "2",
+            "--out",
+            chance,
+            "--no-progress",
+        ],
         ["score", oracle],
         ["report", oracle, chance, "--out", str(tmp_path / "report")],
     ]
@@ -273,8 +285,8 @@ def test_the_whole_way_from_a_release_to_a_report(small_release: Path, tmp_path:
     scored = json.loads(invoke(cli.app, ["score", oracle, chance, "--json"]).stdout)
     text = invoke(cli.app, ["score", oracle, chance]).stdout.splitlines()
     for results, line in zip(scored, text, strict=True):
-        figure = results["figures"]["micro_f1"]
-        assert f"micro_f1 {figure['mean']:.3f} ± {figure['std']:.3f} over {results['runs']} run(s)" in line
+        metric = results["metrics"]["micro_f1"]
+        assert f"micro_f1 {metric['mean']:.3f} ± {metric['std']:.3f} over {results['repetitions']} run(s)" in line
     compared = json.loads(invoke(cli.app, ["compare", oracle, chance, "--permutations", "100", "--json"]).stdout)
     text = invoke(cli.app, ["compare", oracle, chance, "--permutations", "100"]).stdout.splitlines()
     assert f"= {compared['comparisons'][0]['difference']:+.3f} " in text[0]
@@ -337,7 +349,7 @@ def test_a_benchmark_that_is_made_from_a_kitchen_goes_all_the_way(small_kitchen:
     build_flags = ["--benchmark", "handyvqa", "--out", str(data / "hands"), "--no-cache", "--no-progress"]
     assert invoke(cli.app, ["build", "--source", str(release), *build_flags]).exit_code == 0
     evaluate_flags = ["--benchmark", "handyvqa", "--task", "action", "--model", "prior", "--out", str(runs)]
-    result = invoke(cli.app, ["evaluate", str(data / "hands"), *evaluate_flags, "--runs", "1", "--no-progress"])
+    result = invoke(cli.app, ["evaluate", str(data / "hands"), *evaluate_flags, "--repetitions", "1", "--no-progress"])
     assert result.exit_code == 0, result.output
     assert "handyvqa/action, prior: accuracy" in result.output
     assert (runs / "report" / "report.html").is_file()
@@ -348,7 +360,7 @@ def test_a_benchmark_that_is_made_from_a_kitchen_goes_all_the_way(small_kitchen:
     assert (traced.exit_code, "action: " in traced.output) == (0, True)
 
 
-def test_every_task_is_listed_with_its_question_answer_and_figure() -> None:
+def test_every_task_is_listed_with_its_question_answer_and_metric() -> None:
     listed = json.loads(invoke(cli.app, ["show", "tasks", "--json"]).stdout)
     assert [row["task"] for row in listed] == [name for benchmark in BENCHMARKS for name in task_names(benchmark)]
     assert all(row["asked"] and row["answer"] and row["primary"] for row in listed)
@@ -360,7 +372,7 @@ def test_every_task_is_listed_with_its_question_answer_and_figure() -> None:
 @pytest.mark.full
 def test_quiet_leaves_errors_alone(small_release: Path, tmp_path: Path) -> None:
     built = ["--source", str(small_release), "--configs", "relations", "--no-cache", "--out", str(tmp_path / "data")]
-    asked = ["run", str(tmp_path / "data"), "--limit", "1", "--runs", "1"]
+    asked = ["run", str(tmp_path / "data"), "--limit", "1", "--repetitions", "1"]
     run = [*asked, "--model", "oracle", "--out", str(tmp_path / "runs")]
     for command in (["build", *built], run):
         shown = invoke(cli.app, ["--quiet", *command])
@@ -495,12 +507,12 @@ def test_a_message_that_quotes_a_sentence_has_one_full_stop_before_its_remedy(
 def test_the_remedy_of_a_value_that_cannot_be_used_names_the_flag() -> None:
     for name in RunConfig.model_fields:
         with pytest.raises(ConfigError) as caught:
-            checked(RunConfig, {"data": "x", "out": "x", "model": "oracle", name: object()})
+            check_settings(RunConfig, {"data": "x", "out": "x", "model": "oracle", name: object()})
         assert f"Fix: give another --{name.replace('_', '-')}" in str(caught.value)
     with pytest.raises(ConfigError, match=r"out is missing\. Fix: give it as --out, "):
-        checked(RunConfig, {"data": "x", "model": "oracle"})
+        check_settings(RunConfig, {"data": "x", "model": "oracle"})
     with pytest.raises(ConfigError, match=r"data is missing\. Fix: give it as an argument, "):
-        checked(RunConfig, {"out": "x", "model": "oracle"})
+        check_settings(RunConfig, {"out": "x", "model": "oracle"})
 
 
 def test_the_commands_that_the_demo_offers_name_a_folder_whose_name_has_spaces(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -80,9 +80,9 @@ def test_the_command_makes_a_report_of_recorded_and_computed_models_without_torc
     assert shown.returncode == 0, shown.stderr
     assert "pip install 'barista_bench[run]'" in shown.stdout
     assert f"opened {(out / 'report/report.html').as_uri()}" in shown.stdout
-    figures = load_results(out / "runs").to_frame().query("primary")
-    assert set(figures["model"]) == {*demo.RECORDED, *demo.COMPUTED}
-    assert set(figures["task"]) == set(small)
+    metrics = load_results(out / "runs").to_frame().query("primary")
+    assert set(metrics["model"]) == {*demo.RECORDED, *demo.COMPUTED}
+    assert set(metrics["task"]) == set(small)
 
 
 @pytest.mark.full

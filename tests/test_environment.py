@@ -19,7 +19,7 @@ EXPORTED = {
     "HUGGING_FACE_HUB_TOKEN": "hf_of_the_user",
     "OPENAI_BASE_URL": "http://127.0.0.1:9",
     "OPENAI_API_KEY": "sk-of-the-user",
-    "BARISTA_BENCH_RUNS": "7",
+    "BARISTA_BENCH_REPETITIONS": "7",
     "RANK": "1",
     "WORLD_SIZE": "2",
     "http_proxy": "http://127.0.0.1:9",

@@ -24,7 +24,8 @@ def data(small_release: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     sampling = {"relations": {"limit": 4, "frame_step": 10}}
     build(small_release, folder / "barista", configs=["relations"], sampling=sampling, cache=False)
     shown = invoke(
-        cli.app, ["run", str(folder / "barista"), "--out", str(folder / "runs"), "--model", "oracle", "--runs", "1"]
+        cli.app,
+        ["run", str(folder / "barista"), "--out", str(folder / "runs"), "--model", "oracle", "--repetitions", "1"],
     )
     assert shown.exit_code == 0, shown.output
     return folder

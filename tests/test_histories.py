@@ -160,7 +160,12 @@ class History(RuleBasedStateMachine):
     def _run(self, known: Run, model: Answering, repeats: int, case: bool, **others: object) -> None:
         with self.patch.context() as patch:
             patch.setattr(runner, "load_model", lambda *_: model)
-            about = {"benchmark": "words", "task": "choose", "runs": repeats, "option": f"case={str(case).lower()}"}
+            about = {
+                "benchmark": "words",
+                "task": "choose",
+                "repetitions": repeats,
+                "option": f"case={str(case).lower()}",
+            }
             run(self.root / "data/words", self.folder(known), **{**about, **others})
 
     def _refused(self, known: Run, command: Callable[[], object], error: type[BaristaError]) -> None:
@@ -241,7 +246,7 @@ class History(RuleBasedStateMachine):
             self._refused(known, lambda: score(folder, options=options), DataError)
         scored = score(folder, data=data, options=options)
         known.note(chosen, expected)
-        assert scored.results.figures["accuracy"].mean == pytest.approx(expected)
+        assert scored.results.metrics["accuracy"].mean == pytest.approx(expected)
         assert scored.results.coverage.expected == len(EXAMPLES) * known.repeats
 
     @rule(pages=st.sampled_from([False, False, False, False, True]))
@@ -257,7 +262,7 @@ class History(RuleBasedStateMachine):
                 continue
             scored = read_scored(self.folder(known), data=data)
             assert scored.results.options["case"] == known.read_by
-            assert scored.results.figures["accuracy"].mean == pytest.approx(expected)
+            assert scored.results.metrics["accuracy"].mean == pytest.approx(expected)
             if data is None:
                 readable.append((known, scored))
         if len(readable) == 2:
@@ -276,7 +281,7 @@ class History(RuleBasedStateMachine):
         else:
             with pytest.raises(DataError, match="Fix"):
                 compare(folders, permutations=20)
-        means = load_results(folders, options={"case": False}).figures["mean"]
+        means = load_results(folders, options={"case": False}).metrics["mean"]
         assert list(means) == pytest.approx([known.accuracy(False) for known in (first, second)])
 
     @rule(at=st.integers(0, 1))
@@ -313,20 +318,20 @@ class History(RuleBasedStateMachine):
     def no_finished_answer_is_lost(self) -> None:
         for known in self.started():
             records = [record for record in read_folder(self.folder(known)) if record.is_finished]
-            assert {(record.example_id, record.run): record.text for record in records} == known.answers
+            assert {(record.example_id, record.repetition): record.text for record in records} == known.answers
 
     @invariant()
-    def no_figure_changes_but_by_scoring_and_by_its_options(self) -> None:
+    def no_metric_changes_but_by_scoring_and_by_its_options(self) -> None:
         for known in self.started():
             kept = [read_results(path) for path in self.folder(known).glob("results*.json")]
             assert {
-                bool(results.options["case"]): results.figures["accuracy"].mean for results in kept
-            } == pytest.approx(known.figures)
-            assert len({results.comparability.key for results in kept}) == len(kept) == len(known.figures)
+                bool(results.options["case"]): results.metrics["accuracy"].mean for results in kept
+            } == pytest.approx(known.metrics)
+            assert len({results.comparability.key for results in kept}) == len(kept) == len(known.metrics)
 
 
 @pytest.mark.full
-def test_no_history_loses_an_answer_or_changes_a_figure(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_history_loses_an_answer_or_changes_a_metric(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(History, "pristine", project, raising=False)
     monkeypatch.setattr(History, "patch", monkeypatch, raising=False)
     run_state_machine_as_test(

@@ -75,7 +75,9 @@ def test_hostile_names_harm_nobody(release: Path, tmp_path: Path, caplog: pytest
             for task in ("relations", "grounding"):
                 runs.append(tmp_path / "runs" / f"{task}{number}")
                 served = ("--model", f"served:{model}", "--base-url", server.url)
-                output_of("run", data, "--out", runs[-1], "--task", task, "--runs", 2, "--limit", 6, *served, QUIET)
+                output_of(
+                    "run", data, "--out", runs[-1], "--task", task, "--repetitions", 2, "--limit", 6, *served, QUIET
+                )
     assert "\\x1b[31m" in output_of("score", *runs)
     assert "\\x1b[31m" in output_of("compare", *runs, "--csv", tmp_path / "compare.csv", "--permutations", 100)
     output_of("compare", "all", *runs, "--out", tmp_path / "csv", "--permutations", 100)

@@ -54,7 +54,7 @@ def test_the_tasks_of_the_page_keep_the_laws_and_are_built_run_and_scored(
     result = names["result"]
     assert isinstance(result, Evaluation)
     (run,) = result.runs
-    assert run.results.figures["accuracy"].mean == 1.0
+    assert run.results.metrics["accuracy"].mean == 1.0
     assert run.results.coverage.scored == run.results.coverage.expected > 5
     assert len({str(example.target) for example in run.examples.examples}) > 1
     assert (tmp_path / "versions.json").is_file()

@@ -75,10 +75,10 @@ def test_a_package_of_somebody_elses_goes_through_every_command(small_kitchen: P
     assert "kettle" in command("show", "tasks")
     command("build", "--benchmark", "kettle", "--source", str(small_kitchen), "--out", "data")
     for model in ("oracle", "parrot:yes"):
-        command("run", "data", "--task", "all", "--model", model, "--runs", "1", "--out", f"runs/{model[:6]}")
+        command("run", "data", "--task", "all", "--model", model, "--repetitions", "1", "--out", f"runs/{model[:6]}")
     command("score", "runs/oracle/open", "runs/parrot/open")
     results = [json.loads((tmp_path / f"runs/{name}/open/results.json").read_text()) for name in ("oracle", "parrot")]
-    oracle, parrot = (result["figures"]["accuracy"]["mean"] for result in results)
+    oracle, parrot = (result["metrics"]["accuracy"]["mean"] for result in results)
     assert oracle == 1.0 > parrot
     command("report", "runs/oracle/open", "runs/parrot/open", "--out", "report")
     assert "Kettle" in (tmp_path / "report" / "report.html").read_text(encoding="utf-8")

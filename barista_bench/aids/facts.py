@@ -215,7 +215,7 @@ def _relations_of_instances(scene: Scene) -> Iterator[Fact]:
     """Yield the relations of the objects that a phrase may mean."""
     (frame,), labels = scene.frames, instance_labels(scene)
     for row in scene.video.relations:
-        if {row.source_id, row.target_id} & labels.keys() and _holding(scene, row):
+        if {row.source_id, row.target_id} & labels.keys() and _find_holding_spans(scene, row):
             names = (labels.get(row.source_id, row.source), labels.get(row.target_id, row.target))
             yield _relation(row, (frame, frame + 1))._replace(names=names)
 
@@ -252,7 +252,7 @@ def _relations(scene: Scene) -> Iterator[Fact]:
     else:
         for row in scene.video.relations:
             if row.kind == POSITION and row.value != PART_OF and _is_persistent(scene, row.source_id):
-                for part in _holding(scene, row):
+                for part in _find_holding_spans(scene, row):
                     yield _relation(row, part)
 
 
@@ -265,7 +265,7 @@ def _contacts(scene: Scene) -> Iterator[Fact]:
         contacts = [row for row in scene.video.relations if row.source_id == hand_id and row.kind == HAND_RELATION]
         busy: set[int] = set()
         for row in contacts:
-            for part in _holding(scene, row):
+            for part in _find_holding_spans(scene, row):
                 busy.update(range(*part))
                 yield _relation(row, part)
         for low, high in scene.video.seen(scene.span, hand_id):
@@ -276,10 +276,10 @@ def _contacts(scene: Scene) -> Iterator[Fact]:
 def _runs(frames: Sequence[int]) -> Iterator[Span]:
     """Yield each series of consecutive frames as a span."""
     start = 0
-    for at in range(1, len(frames) + 1):
-        if at == len(frames) or frames[at] != frames[at - 1] + 1:
-            yield frames[start], frames[at - 1] + 1
-            start = at
+    for index in range(1, len(frames) + 1):
+        if index == len(frames) or frames[index] != frames[index - 1] + 1:
+            yield frames[start], frames[index - 1] + 1
+            start = index
 
 
 def _relations_of_object(scene: Scene) -> Iterator[Fact]:
@@ -288,7 +288,7 @@ def _relations_of_object(scene: Scene) -> Iterator[Fact]:
     described = str(scene.example.evidence["object_ids"][0])  # type: ignore[index]
     is_shown = _is_shown(scene)
     for row in scene.video.relations:
-        if not row.span[0] <= frame < row.span[1] or not _holding(scene, row):
+        if not row.span[0] <= frame < row.span[1] or not _find_holding_spans(scene, row):
             continue
         if is_shown == (described in (row.source_id, row.target_id)):
             of_source = row.source_id == described or not is_shown
@@ -307,7 +307,7 @@ def _verb(value: str) -> str:
     return value if value.split(" ")[0].endswith("s") else f"is {value}"
 
 
-def _holding(scene: Scene, row: RelationRow) -> list[Span]:
+def _find_holding_spans(scene: Scene, row: RelationRow) -> list[Span]:
     """Return the parts of the scene where a relation holds and both its objects have a box."""
     part = _common(row.span, scene.span)
     return scene.video.seen(part, row.source_id, row.target_id) if part else []

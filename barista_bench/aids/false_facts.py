@@ -171,8 +171,8 @@ def _another_segment(level: Level, scene: Scene, needed: Sequence[Fact]) -> Fals
     for row in sorted(segments, key=lambda row: content_seed("false", example.example_id, row.name, row.span[0])):
         last = min(row.span[1], scene.video.frame_count - 1)
         frames = tuple(
-            row.span[0] + round(at * (last - row.span[0]) / max(1, len(scene.frames) - 1))
-            for at in range(len(scene.frames))
+            row.span[0] + round(index * (last - row.span[0]) / max(1, len(scene.frames) - 1))
+            for index in range(len(scene.frames))
         )
         facts = facts_of(level, scene._replace(frames=frames))
         shift = scene.frames[0] - frames[0]

@@ -91,7 +91,7 @@ class VideoRows:
         for other in object_ids[1:]:
             known = set(self.frames_of.get(other, []))
             frames = [frame for frame in frames if frame in known]
-        breaks = [0, *(at for at, (a, b) in enumerate(pairwise(frames), start=1) if b != a + 1), len(frames)]
+        breaks = [0, *(index for index, (a, b) in enumerate(pairwise(frames), start=1) if b != a + 1), len(frames)]
         return [(frames[low], frames[high - 1] + 1) for low, high in pairwise(breaks) if low < high]
 
 

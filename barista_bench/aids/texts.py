@@ -126,7 +126,7 @@ class AidBook:
             elif level in PICTURES:
                 self._inert[key] = other_pictures(level, scene, needed)
             else:
-                self._inert[key] = _alike(needed, unneeded_facts(level, scene, needed))
+                self._inert[key] = _choose_alike(needed, unneeded_facts(level, scene, needed))
         return self._inert[key]
 
     def false(self, example: Example, level: Level) -> FalseFacts | None:
@@ -175,7 +175,7 @@ class AidBook:
             if not facts:
                 return None
             parts += self._block(example, aid.level, facts, renamed, box_format)
-        return (self._opening(example), *parts, "\n") if parts else ()
+        return (self._open_text(example), *parts, "\n") if parts else ()
 
     def all_parts(self, examples: Iterable[Example], aids: Collection[Aid], box_format: BoxFormat) -> dict[str, Parts]:
         """Return example id to `parts`, without the examples for which an aid cannot be made."""
@@ -193,7 +193,7 @@ class AidBook:
         """Return (width, height) in pixels, to which all boxes refer."""
         return self._videos[graph_video(example)].size
 
-    def _opening(self, example: Example) -> str:
+    def _open_text(self, example: Example) -> str:
         scene = self._scene(example)
         if graph_evidence(example):
             return "Facts of this video, as annotated. Times are seconds after the beginning of what is asked about.\n"
@@ -253,7 +253,7 @@ def _rate(video: VideoRows) -> float:
     return video.fps or 1.0
 
 
-def _alike(needed: Sequence[Fact], pool: Sequence[Fact]) -> list[Fact]:
+def _choose_alike(needed: Sequence[Fact], pool: Sequence[Fact]) -> list[Fact]:
     """Pick one fact of the pool for each needed fact, of about the same length and preferably with the same names.
 
     Return an empty list if the pool is too small or the total length differs by more than `TOLERANCE`.
@@ -265,7 +265,10 @@ def _alike(needed: Sequence[Fact], pool: Sequence[Fact]) -> list[Fact]:
         if not left:
             return []
         wanted = lengths[fact] - surplus
-        best = min(range(len(left)), key=lambda at: (abs(lengths[left[at]] - wanted), left[at].names != fact.names, at))
+        best = min(
+            range(len(left)),
+            key=lambda index: (abs(lengths[left[index]] - wanted), left[index].names != fact.names, index),
+        )
         surplus += lengths[left[best]] - lengths[fact]
         chosen.append(left.pop(best))
     return in_order(chosen) if abs(surplus) <= TOLERANCE * sum(lengths[fact] for fact in needed) else []

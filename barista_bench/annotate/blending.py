@@ -66,7 +66,7 @@ class NeighbourFlows:
         self.method = cv2.DISOpticalFlow_create(cv2.DISOPTICAL_FLOW_PRESET_MEDIUM)
         self._kept: dict[tuple[int, int], tuple[Plane, Plane]] = {}
 
-    def between(self, before: int, frame: int) -> tuple[Plane, Plane]:
+    def flow_between(self, before: int, frame: int) -> tuple[Plane, Plane]:
         """Return the flow from `frame` back to its neighbour `before`, and forth."""
         if kept := self._kept.pop((frame, before), None):
             return kept[1], kept[0]
@@ -92,7 +92,7 @@ def maps_to_keyframe(flows: NeighbourFlows, order: Sequence[int]) -> Iterator[Ma
     yield MapToKeyframe(order[0], positions, agreement)
     for before, frame in pairwise(order):
         gray = grays[frame]
-        back, forth = flows.between(before, frame)
+        back, forth = flows.flow_between(before, frame)
         origin = identity + back
         disagreement = _lengths(back + sample(forth, origin))
         excess = np.maximum(disagreement - _FREE_DISAGREEMENT, 0)
@@ -274,11 +274,13 @@ class _Crop(NamedTuple):
         height, width = self.coverage.shape
         return self.top, self.left, self.top + height, self.left + width
 
-    def plane(self, shape: tuple[int, ...], at: tuple[int, int] = (0, 0)) -> Plane:
+    def plane(self, shape: tuple[int, ...], corner: tuple[int, int] = (0, 0)) -> Plane:
         """Return coverage 0..1 of the complete frame, or of a part of this shape with top left corner `at`."""
         plane = np.zeros(shape, dtype=np.float32)
         top, left, bottom, right = self.box
-        plane[top - at[0] : bottom - at[0], left - at[1] : right - at[1]] = self.coverage / np.float32(255)
+        plane[top - corner[0] : bottom - corner[0], left - corner[1] : right - corner[1]] = self.coverage / np.float32(
+            255
+        )
         return plane
 
 

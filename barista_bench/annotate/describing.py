@@ -107,7 +107,7 @@ def _describe_video(video: VideoFiles, model: Model, config: GenerationConfig) -
     if not video.has(records.LinksFile):
         raise DataError(f"{video.video_id}: has no tracks yet. Fix: run `barista-bench annotate run` first")
     identities, identity = video.identities(), model.identity
-    keyframes = [identities.renamed(keyframe) for keyframe in video.accepted().keyframes]
+    keyframes = [identities.rename(keyframe) for keyframe in video.accepted().keyframes]
     asked_with = (identity.name, identity.revision, identity.settings, dataclasses.asdict(config), video.source.sha256)
     before = video.read(records.DescribedFile).answers if video.has(records.DescribedFile) else {}
     provenance = records.Provenance.of("described", identity, asked_with)

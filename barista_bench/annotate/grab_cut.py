@@ -58,7 +58,7 @@ def _segment(picture: NDArray[np.uint8], prompt: ShapePrompt) -> SegmentedMask:
     if area is None:
         return SegmentedMask(mask, 0.0)
     margin = max(2, round(_MARGIN * max(area[2] - area[0], area[3] - area[1])))
-    left, top, right, bottom = _within(
+    left, top, right, bottom = _clip_area(
         (area[0] - margin, area[1] - margin, area[2] + margin, area[3] + margin), width, height
     )
     side = max(right - left, bottom - top)
@@ -77,7 +77,7 @@ def _segment(picture: NDArray[np.uint8], prompt: ShapePrompt) -> SegmentedMask:
         inside = _cut(crop, marks.copy())
         starts = [number for number in range(len(clicks)) if _begins_correction(clicks, number, reach)]
         for start, end in pairwise([*starts, len(clicks)]):
-            inside = _corrected(inside, crop, marks, clicks[:end], start, reach)
+            inside = _correct(inside, crop, marks, clicks[:end], start, reach)
     else:
         _mark_clicks(crop, marks, clicks, reach)
         inside = _cut(crop, marks)
@@ -93,7 +93,7 @@ def _begins_correction(clicks: Sequence[Click], number: int, reach: float) -> bo
     return number == 0 or is_inside != was_inside or bool(is_far)
 
 
-def _corrected(
+def _correct(
     before: NDArray[np.bool_],
     crop: NDArray[np.uint8],
     marks: NDArray[np.uint8],
@@ -160,10 +160,10 @@ def _search_area(prompt: ShapePrompt, width: int, height: int) -> Area | None:
     if not corners:
         return None
     low, high = np.min(corners, axis=0), np.max(corners, axis=0)
-    return _within((int(low[0]), int(low[1]), int(np.ceil(high[0])), int(np.ceil(high[1]))), width, height)
+    return _clip_area((int(low[0]), int(low[1]), int(np.ceil(high[0])), int(np.ceil(high[1]))), width, height)
 
 
-def _within(area: Area, width: int, height: int) -> Area:
+def _clip_area(area: Area, width: int, height: int) -> Area:
     """Return the area within the picture, at least one pixel large."""
     left, top = min(max(area[0], 0), width - 1), min(max(area[1], 0), height - 1)
     return left, top, max(min(area[2], width), left + 1), max(min(area[3], height), top + 1)

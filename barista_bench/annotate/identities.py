@@ -75,7 +75,7 @@ class Identities:
         """Return the masks of a keyframe by object."""
         return {self.of(name, keyframe.frame): mask.rle for name, mask in keyframe.masks.items()}
 
-    def renamed(self, keyframe: records.AcceptedKeyframe) -> records.AcceptedKeyframe:
+    def rename(self, keyframe: records.AcceptedKeyframe) -> records.AcceptedKeyframe:
         """Return a keyframe with the ids of tracks."""
         frame = keyframe.frame
         return msgspec.structs.replace(

@@ -78,13 +78,13 @@ def _carry(grays: Sequence[Gray], masks: Mapping[str, Rle]) -> list[dict[str, Rl
     """Propagate the masks of the first frame to each frame in turn."""
     carried: list[dict[str, Rle]] = [{} for _ in grays]
     for name, rle in masks.items():
-        for place, moved in zip(carried, _moved(grays, rle), strict=True):
+        for place, moved in zip(carried, _move(grays, rle), strict=True):
             if not is_empty(moved):
                 place[name] = moved
     return carried
 
 
-def _moved(grays: Sequence[Gray], rle: Rle) -> Iterator[Rle]:
+def _move(grays: Sequence[Gray], rle: Rle) -> Iterator[Rle]:
     """Return the mask of the first frame on each frame. It stays unchanged if too few corners are tracked."""
     mask = np.asarray(decode_mask(rle), dtype=np.uint8)
     corners = cv2.goodFeaturesToTrack(grays[0], _CORNERS, 0.01, _SPACING, mask=mask)

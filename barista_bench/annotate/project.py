@@ -31,7 +31,7 @@ from barista_bench.cluster import map_in_processes
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.file_cache import FileStamp, read_cached
 from barista_bench.files.owned_folders import check_place
-from barista_bench.files.reading import confined, read_bounded, read_json_lines, valid_video_id
+from barista_bench.files.reading import confine, read_bounded, read_json_lines, valid_video_id
 from barista_bench.files.writing import write_whole
 from barista_bench.media.video import FrameReader, open_reader
 from barista_bench.media.video.frame_folder import video_sha256
@@ -139,8 +139,8 @@ class Project:
             video_ids = ", ".join(sorted(self.file.videos)[:5])
             raise DataError(f"{self.folder}: no video {video_id!r}. Fix: name one of {video_ids} ...")
         source = self.file.videos[video_id]
-        path = confined(Path(self.file.folder), source.file)
-        return VideoFiles(self, confined(self.folder, video_id), video_id, source, path)
+        path = confine(Path(self.file.folder), source.file)
+        return VideoFiles(self, confine(self.folder, video_id), video_id, source, path)
 
 
 class VideoFiles(NamedTuple):
@@ -361,7 +361,7 @@ def other_files(videos: Path) -> list[str]:
 def _probe_video(videos: Path, file: str) -> VideoSource | str:
     """Return a video's properties, or the reason why it cannot be used."""
     try:
-        path = confined(videos, file)
+        path = confine(videos, file)
         name = path.stem if path.parent == videos.resolve() else path.parent.name
         if not valid_video_id(name) or name.startswith("."):
             raise DataError(f"{name!r} is not a usable name for a video. Fix: rename the file")

@@ -15,7 +15,7 @@ from barista_bench.annotate.records import KeyframesFile, ProjectRecord
 from barista_bench.annotate.stages import AFTER_MASKS, BEFORE_MASKS, AnnotationStage
 from barista_bench.cluster import RayCluster, cluster_of, map_in_processes
 from barista_bench.errors import BaristaError, ConfigError, ModelError
-from barista_bench.files.reading import confined
+from barista_bench.files.reading import confine
 from barista_bench.files.writing import write_whole
 
 
@@ -81,7 +81,7 @@ def _run_on_cluster(cluster: RayCluster, project: Project, video_ids: Sequence[s
         if isinstance(result, VideoOutcome):
             yield result
             continue
-        path = confined(project.folder, result.name)
+        path = confine(project.folder, result.name)
         if result.content is None:
             path.unlink()
         else:
@@ -94,7 +94,7 @@ def run_job(job: VideoJob) -> Iterator[WrittenFile | VideoOutcome]:
     with TemporaryDirectory() as scratch:
         folder = Path(scratch)
         for name, content in job.files.items():
-            path = confined(folder, name)
+            path = confine(folder, name)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
         outcome = run_video(folder, job.video_id)
@@ -107,7 +107,7 @@ def run_job(job: VideoJob) -> Iterator[WrittenFile | VideoOutcome]:
 
 def _files(folder: Path, video_id: str) -> dict[str, bytes]:
     folder = folder.resolve()
-    paths = [folder / PROJECT_FILE, folder / VOCABULARY_FILE, *confined(folder, video_id).rglob("*")]
+    paths = [folder / PROJECT_FILE, folder / VOCABULARY_FILE, *confine(folder, video_id).rglob("*")]
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths if path.is_file()}
 
 

@@ -17,7 +17,7 @@ from scipy import ndimage
 from barista_bench.annotate.project import SegmentSettings, VideoFiles
 from barista_bench.annotate.records import SegmentsFile, SignalFile, extend_ranges, frame_ranges
 from barista_bench.errors import DataError, require_extra
-from barista_bench.files.reading import confined
+from barista_bench.files.reading import confine
 from barista_bench.files.writing import atomic_write
 
 
@@ -98,7 +98,7 @@ def plot_signal(video: VideoFiles, folder: Path) -> Path:
     axes.set(xlabel="seconds", ylabel="contact confidence", ylim=(-0.05, 1.05), title=video.video_id)
     axes.legend(loc="upper right", fontsize="small")
     folder.mkdir(parents=True, exist_ok=True)
-    path = confined(folder, f"{video.video_id}.png")
+    path = confine(folder, f"{video.video_id}.png")
     with atomic_write(path) as partial:
         figure.savefig(partial, format="png", dpi=120, metadata={"Software": None})
     return path

@@ -304,7 +304,7 @@ def _make_layers(video: VideoFiles, provenance: Provenance) -> None:
     source, identities = video.source, video.identities()
     layers = propose_layers(
         video.tracks(),
-        [identities.renamed(keyframe) for keyframe in video.accepted().keyframes],
+        [identities.rename(keyframe) for keyframe in video.accepted().keyframes],
         identities.categories,
         video.project.vocabulary(),
         (source.height, source.width),

@@ -10,7 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from barista_bench.core.options import Sampling, quoted
+from barista_bench.core.options import Sampling, quote_value
 from barista_bench.core.plugins import load_plugin, plugin_entries
 from barista_bench.core.prompt import PromptTexts, domain_file_of, hash_name, packaged_prompts
 from barista_bench.core.prompt_files import PromptSet, load_prompts, read_prompt_set
@@ -39,7 +39,7 @@ class RecordedAnswer:
     """
 
     example_id: str
-    run: int
+    repetition: int
     text: str | None
     error: str | None = None
 
@@ -302,12 +302,14 @@ def parse_pairs(pairs: Sequence[str]) -> dict[str, Any]:
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals or not name:
-            raise ConfigError(f"{quoted(pair)} is not a setting. Fix: write name=value")
+            raise ConfigError(f"{quote_value(pair)} is not a setting. Fix: write name=value")
         task, dot, option = name.partition(".")
         settings = overrides.setdefault(task, {}) if dot else overrides
         key, setting = option if dot else name, json_value(value, otherwise=value)
         if not isinstance(settings, dict) or (key in settings and settings[key] != setting):
-            raise ConfigError(f"{quoted(pair)} contradicts an earlier setting of {quoted(task)}. Fix: keep one")
+            raise ConfigError(
+                f"{quote_value(pair)} contradicts an earlier setting of {quote_value(task)}. Fix: keep one"
+            )
         settings[key] = setting
     return overrides
 

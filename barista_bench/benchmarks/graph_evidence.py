@@ -11,7 +11,13 @@ from pathlib import Path
 
 import msgspec
 
-from barista_bench.benchmarks.release_records import GRAPH_EVIDENCE_FILE, keep_first, read_each, read_values, typed
+from barista_bench.benchmarks.release_records import (
+    GRAPH_EVIDENCE_FILE,
+    convert_record,
+    keep_first,
+    read_each,
+    read_values,
+)
 from barista_bench.core.example import GraphEvidence, GraphRow, Visibility
 from barista_bench.scene_graph import Problem, ProblemLog
 
@@ -33,7 +39,9 @@ def read_graph_evidence(root: Path, problems: list[Problem]) -> dict[str, GraphR
     rows: dict[str, GraphRow] = {}
     if path.is_file():
         log = ProblemLog(path.name)
-        lines = read_each(read_values(path, log), lambda row: typed(row.value, _Line), log, "it is left out", "warning")
+        lines = read_each(
+            read_values(path, log), lambda row: convert_record(row.value, _Line), log, "it is left out", "warning"
+        )
         for placed, line in lines:
             keep_first(rows, line.item, GraphRow(line.graph, line.visibility), log, f"{placed.key}.item")
         problems += log

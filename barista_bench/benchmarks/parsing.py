@@ -26,7 +26,7 @@ _FENCE = re.compile(r"```[^\n`]*\n(.*?)```", re.DOTALL)
 _DECODER = json.JSONDecoder()
 
 
-def unfenced(text: str) -> str:
+def strip_fence(text: str) -> str:
     """Return the body of the first fenced block, else the text, without white space around it.
 
     >>> unfenced("Here you are: ```json\\n[1]\\n``` Bye.")

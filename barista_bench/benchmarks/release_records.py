@@ -18,8 +18,8 @@ import msgspec
 from barista_bench.benchmarks.parsing import is_text
 from barista_bench.core.example import GraphEvidence, GraphRow, Visibility
 from barista_bench.errors import DataError, RecordError
-from barista_bench.files.reading import bounded_bytes, bounded_lines, confined
-from barista_bench.files.text_out import printable
+from barista_bench.files.reading import bounded_bytes, bounded_lines, confine
+from barista_bench.files.text_out import make_printable
 from barista_bench.scene_graph import Problem, ProblemLog, Severity
 
 GRAPH_EVIDENCE_FILE = "graph_evidence.jsonl"
@@ -73,7 +73,7 @@ class AnnotationRelease:
 
     def video_path(self, video_id: str) -> Path:
         """Return the path where a video is or would be. Raises DataError for a path outside `videos`."""
-        return confined(self.videos, video_id)
+        return confine(self.videos, video_id)
 
 
 class PlacedRecord(NamedTuple):
@@ -122,7 +122,7 @@ def no_records_error(root: Path, noun: str, problems: Sequence[Problem]) -> Data
     """Return the error of a release without a usable record."""
     first = f" (the first problem: {problems[0]})" if problems else ""
     return DataError(
-        printable(f"{root}: holds no {noun} that can be used{first}. Fix: correct the files, or fetch them again")
+        make_printable(f"{root}: holds no {noun} that can be used{first}. Fix: correct the files, or fetch them again")
     )
 
 
@@ -172,7 +172,9 @@ def elements(value: object, log: ProblemLog, name: str = "") -> Iterator[PlacedR
         log.error(name, f"is {kind_of(value)}, no list of records; it is left out", "correct it, or write it again")
 
 
-def typed(value: object, record_type: type[StructT], remedy: str = "correct it", *, strict: bool = True) -> StructT:
+def convert_record(
+    value: object, record_type: type[StructT], remedy: str = "correct it", *, strict: bool = True
+) -> StructT:
     """Return a value as a record. Raises RecordError, whose key is the place of the fault in the value."""
     try:
         return msgspec.convert(value, record_type, strict=strict)

@@ -56,7 +56,7 @@ def cut_array(text: str) -> CutList | None:
     if not opening or not _is_json_so_far(body[opening.start() :]):
         return None
     entries, end = _whole_entries(body, opening.start())
-    remainder = _repaired("[" + body[end:])
+    remainder = _repair("[" + body[end:])
     return CutList(entries, _unfinished(body, end)) if entries and isinstance(remainder, list) else None
 
 
@@ -74,7 +74,7 @@ def cut_object(text: str, name: str) -> tuple[CutList, dict[str, object]] | None
         return None
     entries, end = _whole_entries(body, opening.end() - 1)
     skeleton = body[: opening.end()] + body[end:]
-    repaired = _repaired(skeleton)
+    repaired = _repair(skeleton)
     if not isinstance(repaired, dict) or not isinstance(repaired.get(name), list):
         return None
     if json_value(skeleton) is None:
@@ -125,7 +125,7 @@ def _skip(pattern: re.Pattern[str], text: str, position: int) -> int:
     return match.end() if match else position
 
 
-def _repaired(text: str) -> object:
+def _repair(text: str) -> object:
     """Return the repaired text; None if it is too long or too deeply nested for repair."""
     if len(text) > MAX_REPAIRED:
         return None

@@ -19,7 +19,7 @@ from barista_bench.errors import ConfigError
 from barista_bench.files.owned_folders import STATISTICS, check_target, replacing_folder
 from barista_bench.scene_graph import Problem, SceneGraph, validate as check
 from barista_bench.scene_graph.shown_format import schema_path
-from barista_bench.scene_graph.validation import alike
+from barista_bench.scene_graph.validation import count_alike
 
 _SHOWN_REASONS = 5
 """Examples left out of a config that `build` names."""
@@ -174,7 +174,7 @@ def _validate_release(benchmark: str, root: Path, videos: Path | None, strict: b
 
 def _report_problems(problems: Sequence[Problem], strict: bool, show: int) -> None:
     """Print the problems, and exit with code 1 if some are errors, or at any problem with `strict`."""
-    kinds = alike(problems)
+    kinds = count_alike(problems)
     for problem, count in islice(kinds.items(), show):
         text = f"{problem} (and {count - 1} more like it)" if count > 1 else str(problem)
         echo(text, color="red" if problem.severity == "error" else "yellow", err=True)

@@ -91,12 +91,14 @@ def import_run(
         imported = make(folders, out, examples=examples, root=root, box_format=written_as, options=options)
     counts = ", ".join(f"{status} {count}" for status, count in sorted(imported.statuses.items()))
     judged_text = f", {imported.judged} judged" if imported.judged else ""
-    echo(f"{imported.task}: {imported.runs} run(s), {counts}, {imported.unanswered} without a record{judged_text}")
+    echo(
+        f"{imported.task}: {imported.repetitions} run(s), {counts}, {imported.unanswered} without a record{judged_text}"
+    )
     for complaint, names in (
         ("samples unreadable for the release and kept so, readable here", imported.kept_failures),
         ("samples readable for the release, unreadable here", imported.new_failures),
         ("samples with other figures than we make of the same answer", imported.other_results),
-        ("keys of metrics.json with other values than we make of the same answers", imported.other_figures),
+        ("keys of metrics.json with other values than we make of the same answers", imported.other_metrics),
     ):
         if names:
             warn(f"{len(names)} {complaint}, first: {names[0]}")

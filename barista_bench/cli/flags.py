@@ -147,14 +147,16 @@ def _parameter(name: str, field: FieldInfo, positional: bool) -> inspect.Paramet
     if not field.is_required() and default not in (None, (), {}, False):
         text += f" [default: {','.join(default) if isinstance(default, tuple) else default}]"
     # Rare settings form one section; settings that only one engine reads have a section each.
-    panel = next((title for title, tables in _TABLES.items() if any(_declares(table, name) for table in tables)), None)
+    panel = next(
+        (title for title, tables in _TABLES.items() if any(_is_declared(table, name) for table in tables)), None
+    )
     panel = RARE if name in _RARELY_SET else panel
     option = typer.Option(help=text, rich_help_panel=panel, autocompletion=_COMPLETIONS.get(name))
     annotation = Annotated[_type(field), typer.Argument(help=text) if positional else option]  # type: ignore[valid-type]
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
 
 
-def _declares(table: type[SettingsTable], name: str) -> bool:
+def _is_declared(table: type[SettingsTable], name: str) -> bool:
     """Whether a table declares the setting itself and does not inherit it."""
     return name in vars(table).get("__annotations__", {})
 

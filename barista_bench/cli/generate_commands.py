@@ -144,7 +144,7 @@ def audit(
         audits = audit_sets(generated_sets(Path(data)) or choice_sets(data, benchmark, split))
         with scored_runs(runs, None, None, None) if runs else nullcontext(()) as scored:
             results = [run.results for run in scored]
-            ablated = [AblatedRun(r.dataset.task, r.model.label, r.figures[r.primary].mean) for r in results]
+            ablated = [AblatedRun(r.dataset.task, r.model.label, r.metrics[r.primary].mean) for r in results]
             write_whole(out, audit_page(data, audits, ablated))
     for row in audits:
         best = row.best

@@ -53,9 +53,10 @@ def judges(
     folders: Annotated[list[Path], typer.Argument(help="Run folders with verdicts of at least two judges.")],
     out: Annotated[Path, typer.Option(help="Folder for judges.json and judges.md.")] = Path("judges"),
     human: Annotated[
-        Path | None, typer.Option(help="Ratings by people: CSV or JSONL of example_id, criterion, score, model, run.")
+        Path | None,
+        typer.Option(help="Ratings by people: CSV or JSONL of example_id, criterion, score, model, repetition."),
     ] = None,
-    family: Annotated[
+    vendor: Annotated[
         list[str] | None, typer.Option(help="Vendor of a judge or model as NAME=VENDOR, if its name does not show it.")
     ] = None,
     data: Data = None,
@@ -74,11 +75,11 @@ def judges(
     with exit_on_error():
         check_target(out, JUDGES)
         vendors = dict[str, str]()
-        for pair in family or []:
-            name, _, vendor = pair.partition("=")
-            if not (name and vendor):
-                raise ConfigError(f"--family: {pair!r} has no vendor. Fix: write NAME=VENDOR")
-            vendors[name] = vendor
+        for pair in vendor or []:
+            name, _, maker = pair.partition("=")
+            if not (name and maker):
+                raise ConfigError(f"--vendor: {pair!r} has no vendor. Fix: write NAME=VENDOR")
+            vendors[name] = maker
         with scored_runs(folders, data, root, option) as runs:
             judged = [judged_run for run in runs for judged_run in all_judged(run)]
             analysis = cross_judge(judged, vendors)
@@ -138,14 +139,14 @@ def reword(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolv
 def judged_line(results: JudgedResults) -> str:
     """Return one line with the scores, their spread and the coverage."""
     coverage = results.coverage
-    figures = ", ".join(
-        f"{name} {decimal(figure.mean)}" + (f" ± {decimal(figure.std)}" if figure.std is not None else "")
-        for name, figure in results.figures.items()
+    metrics = ", ".join(
+        f"{name} {decimal(metric.mean)}" + (f" ± {decimal(metric.std)}" if metric.std is not None else "")
+        for name, metric in results.metrics.items()
     )
     statuses = ", ".join(f"{name} {count}" for name, count in coverage.verdicts.items() if count)
     judge = f"{results.judge.name}, held to its form" if results.is_held else results.judge.name
     return (
-        f"{results.dataset.task}, {results.model} judged by {judge}: {figures or 'no usable verdict'} "
-        f"over {results.runs} run(s), {coverage.judged}/{coverage.expected} answers judged ({statuses}), "
+        f"{results.dataset.task}, {results.model} judged by {judge}: {metrics or 'no usable verdict'} "
+        f"over {results.repetitions} run(s), {coverage.judged}/{coverage.expected} answers judged ({statuses}), "
         f"rubric {results.rubric.wording}, wording {results.answers.wording}"
     )

@@ -139,12 +139,12 @@ def agreement(folders: Folders, data: Data = None, root: Root = None, option: Op
     For a study, it first shows each participant's progress, checks passed and time taken.
     """
     from barista_bench.stats import answer_agreement
-    from barista_bench.studio.study_figures import participant_text, studies_of, study_figures
+    from barista_bench.studio.study_scores import participant_text, studies_of, study_scores
 
     with exit_on_error(), scored_runs(folders, data, root, option) as runs:
-        participants = [figures for study in studies_of(folders) for figures in study_figures(study, runs)]
-        for figures in participants:
-            print_result(participant_text(figures))
+        participants = [metrics for study in studies_of(folders) for metrics in study_scores(study, runs)]
+        for metrics in participants:
+            print_result(participant_text(metrics))
         try:
             for row in answer_agreement(runs):
                 print_result(agreement_line(row))

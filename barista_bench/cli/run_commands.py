@@ -48,7 +48,7 @@ def demo(
 _NEXT_STEPS = """next, each with what it needs:
   barista-bench compare {out}/runs/kitchen/referring {out}/runs/kitchen_early/referring  # is one better?
   pip install 'barista_bench[run]'     # a model itself, with torch: this one, or any checkpoint
-  barista-bench run {out}/data --task all --model kitchen --runs 1 --out {out}/asked
+  barista-bench run {out}/data --task all --model kitchen --repetitions 1 --out {out}/asked
   pip install 'barista_bench[viz]'     # figures for papers
   barista-bench report {out}/runs --figures --out {out}/figures
   pip install 'barista_bench[studio]'  # graphs and masks to look at, and your own answers
@@ -185,7 +185,7 @@ def score(
     ] = None,
     form: Annotated[str | None, typer.Option("--format", help="Format of --predictions, e.g. handyvqa.")] = None,
     out: Annotated[Path, typer.Option(help="Parent of the run folders that are made from --predictions.")] = Path(
-        "runs"
+        "repetitions"
     ),
     model: Annotated[str | None, typer.Option(help="Model that gave --predictions, if they do not name it.")] = None,
     log_to: Annotated[

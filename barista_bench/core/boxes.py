@@ -51,7 +51,7 @@ class BoxFormat:
 
 DEFAULT_BOX_FORMAT = BoxFormat()
 """The default box format: for models of unknown architectures, and in the columns of datasets."""
-FAMILY_FORMATS = {
+FORMATS_BY_ARCHITECTURE = {
     "gemma": BoxFormat("yxyx"),
     "gemini": BoxFormat("yxyx"),
     "gpt": BoxFormat("yxyx"),
@@ -119,7 +119,7 @@ def from_grid(box: Sequence[float], width: int, height: int, scale: int = GRID) 
     return x0, y0, x1, y1
 
 
-def _written(box: Sequence[float], order: BoxOrder) -> Xyxy:
+def _reorder(box: Sequence[float], order: BoxOrder) -> Xyxy:
     x0, y0, x1, y1 = box
     match order:
         case "xyxy":
@@ -160,13 +160,13 @@ def write_box(
         for value, size in zip(box, (width, height) * 2, strict=True)
     ]
     if exact:
-        return list(_written(scaled, box_format.order))
+        return list(_reorder(scaled, box_format.order))
     if box_format.scale == 1:
         corners = [min(1.0, max(0.0, round(value, 4))) for value in scaled]
-        return [round(value, 4) for value in _written(corners, box_format.order)]
+        return [round(value, 4) for value in _reorder(corners, box_format.order)]
     limit = box_format.scale or max(width, height)
     whole_corners = [min(limit, max(0, round(value))) for value in scaled]
-    return [round(value) for value in _written(whole_corners, box_format.order)]
+    return [round(value) for value in _reorder(whole_corners, box_format.order)]
 
 
 def read_box(numbers: Sequence[float], box_format: BoxFormat, width: int, height: int) -> Xyxy:

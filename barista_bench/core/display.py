@@ -122,7 +122,7 @@ class Display(ABC):
         """Return keys of analysis beside `metadata`: from question and reference, never from an answer."""
         return {}
 
-    def judged(self, example: Example, prediction: Prediction) -> Judged | None:
+    def show_to_judge(self, example: Example, prediction: Prediction) -> Judged | None:
         """Return the sample as a judge sees it; None for a task that no judge scores.
 
         The criteria are in `rubrics/<name>.yaml`.

@@ -19,7 +19,7 @@ MAX_TEXT = 20_000
 _STRUCTURAL = re.compile(r"[<>{}\[\]|`#]")
 
 
-def fenced(fields: Mapping[str, str]) -> tuple[str, str]:
+def fence_material(fields: Mapping[str, str]) -> tuple[str, str]:
     """Return the name of the markers, and the material as one line of JSON.
 
     >>> name, line = fenced({"answer": "a <b> cup"})

@@ -13,7 +13,7 @@ import msgspec
 
 from barista_bench.core.task import FrameRef
 from barista_bench.errors import DataError
-from barista_bench.files.reading import confined, valid_video_id
+from barista_bench.files.reading import confine, valid_video_id
 from barista_bench.media.video import open_reader
 from barista_bench.scene_graph import SceneGraph, VideoGraph
 from barista_bench.scene_graph.release import ANNOTATION_FILE, VIDEO_FILE
@@ -61,7 +61,7 @@ def frozen_line_of(record: object, *, nested: bool = False) -> FrozenLine:
     Raises:
         DataError: a field is missing or cannot be used.
     """
-    line = typed(record, FrozenLine, "")
+    line = convert_record(record, FrozenLine, "")
     if any(frame.video_id != line.video_id for frame in line.frames):
         raise DataError("frames are of more than one video. Fix: freeze again")
     if not all(map(valid_video_id, line.video_id.split("/") if nested else [line.video_id])):
@@ -70,7 +70,7 @@ def frozen_line_of(record: object, *, nested: bool = False) -> FrozenLine:
     return line
 
 
-def typed(value: object, kind: type[RecordT], where: str) -> RecordT:
+def convert_record(value: object, kind: type[RecordT], where: str) -> RecordT:
     """Return a JSON value as a typed record; unknown keys are ignored.
 
     Args:
@@ -127,10 +127,10 @@ class ReleaseRoot:
     def _frame_size(self, video_id: str) -> tuple[int, int]:
         if self.path is None:
             raise DataError("the file holds no frame size. Fix: say with --root where its videos lie")
-        if confined(self.path, video_id, ANNOTATION_FILE).is_file():
+        if confine(self.path, video_id, ANNOTATION_FILE).is_file():
             video = self._graph[video_id].video
             return video.width, video.height
-        path = confined(self.path, video_id, VIDEO_FILE)
+        path = confine(self.path, video_id, VIDEO_FILE)
         if not path.is_file():
             raise DataError(f"the file holds no frame size, and {path} is missing. Fix: fetch the video")
         with open_reader(path) as reader:

@@ -22,7 +22,7 @@ ReturnT = TypeVar("ReturnT")
 OtherT = TypeVar("OtherT")
 Method = Literal[
     "prompt", "follow_up", "images", "frame_times", "request_inputs", "answer_schema", "choices",
-    "parse", "has_answer", "statistics", "explain", "failures", "overlays", "image_captions", "facets", "judged",
+    "parse", "has_answer", "statistics", "explain", "failures", "overlays", "image_captions", "facets", "show_to_judge",
     "reference_answer", "random_answer", "prior_answer", "centre_answer", "copied_answer", "resampling_unit",
 ]  # fmt: skip
 _REFUSING_METHODS: Final = frozenset(
@@ -32,7 +32,7 @@ _REFUSING_METHODS: Final = frozenset(
 
 
 @contextmanager
-def guarded(task: Task, method: Method, about: Example | str) -> Iterator[None]:
+def guard(task: Task, method: Method, about: Example | str) -> Iterator[None]:
     """Guard the call of one method of a task, about an example or another subject `about`.
 
     Raises TaskError where the method raised.
@@ -52,7 +52,7 @@ def guarded(task: Task, method: Method, about: Example | str) -> Iterator[None]:
 
 def unit_of(task: Task, example: Example) -> str:
     """Return the `Task.resampling_unit` of an example. Raises TaskError."""
-    with guarded(task, "resampling_unit", example):
+    with guard(task, "resampling_unit", example):
         return task.resampling_unit(example)
 
 
@@ -61,7 +61,7 @@ def attempt(
 ) -> ReturnT | OtherT:
     """Return the result of a method; if it raises, note a fault of the task and return `otherwise`."""
     try:
-        with guarded(task, method, example):
+        with guard(task, method, example):
             return call()
     except TaskError as error:
         note_fault(task, str(error))

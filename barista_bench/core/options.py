@@ -82,7 +82,7 @@ class Sampling:
         """Return the values that differ from `default`, by name."""
         return {name: value for name, value in asdict(self).items() if value != getattr(default, name)}
 
-    def selects(self, video: VideoGraph) -> bool:
+    def is_selected(self, video: VideoGraph) -> bool:
         """Whether a video is sampled. `splits` is applied where the split is known."""
         named = self.videos is None or video.video_id in self.videos
         return named and (not self.preparations or video.preparation in self.preparations)
@@ -105,11 +105,11 @@ class Sampling:
             random.Random(self.seed).shuffle(sampled)  # noqa: S311  (reproducible sampling, not secrets)
         return sampled[: self.limit]
 
-    def generator(self, draw_seed: int | None = None) -> random.Random:
-        """Return the random generator of a task's own choices over all videos, seeded by `draw_seed`, else `seed`, else
-        0.
+    def generator(self, sampling_seed: int | None = None) -> random.Random:
+        """Return the random generator of a task's own choices over all videos, seeded by `sampling_seed`, else `seed`,
+        else 0.
         """
-        seeds = (seed for seed in (draw_seed, self.seed, 0) if seed is not None)
+        seeds = (seed for seed in (sampling_seed, self.seed, 0) if seed is not None)
         return random.Random(next(seeds))  # noqa: S311  (reproducible sampling, not secrets)
 
 
@@ -167,12 +167,12 @@ class Option:
             value = float(value)
         remedy = f"Fix: give --option {name}=VALUE, {self._expected_text(kind)}: {self.help}"
         if type(value) is not kind or not isinstance(value, bool | int | float | str):
-            raise ConfigError(f"option {name} is {quoted(value)}. {remedy}")
+            raise ConfigError(f"option {name} is {quote_value(value)}. {remedy}")
         if isinstance(value, str) and len(value) > MAX_TEXT:
             raise ConfigError(f"option {name} has more than {MAX_TEXT} characters. {remedy}")
         is_a_choice = not self.choices or value in self.choices
         if not is_a_choice or (isinstance(value, int | float) and not self._is_in_range(value)):
-            raise ConfigError(f"option {name} is {quoted(value)}. {remedy}")
+            raise ConfigError(f"option {name} is {quote_value(value)}. {remedy}")
         return value
 
     def _is_in_range(self, value: float) -> bool:
@@ -189,7 +189,7 @@ class Option:
         return " ".join([names[kind], *limits])
 
 
-def quoted(value: object) -> str:
+def quote_value(value: object) -> str:
     """Return a value as messages show it."""
     if type(value) is int and abs(value) >= MAX_NUMBER:  # Python does not print integers of more than 4300 digits
         return "a number that is too large"

@@ -16,7 +16,7 @@ ConstantsT = TypeVarTuple("ConstantsT")
 ValueT = TypeVar("ValueT")
 
 
-def remembered(make: Callable[[SubjectT, *ConstantsT], ValueT]) -> Callable[[SubjectT, *ConstantsT], ValueT]:
+def remember(make: Callable[[SubjectT, *ConstantsT], ValueT]) -> Callable[[SubjectT, *ConstantsT], ValueT]:
     """Cache a function of an example or a tuple of examples, and of hashable constants.
 
     A value lives as long as its example, or until `MAX_SETS` other sets were used. It is shared and must not be

@@ -27,7 +27,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from barista_bench.core.example import Example, Scored
-from barista_bench.core.guarding import guarded, unit_of
+from barista_bench.core.guarding import guard, unit_of
 from barista_bench.core.statistics import Floats, SampleStatistics
 from barista_bench.core.task import Task
 
@@ -67,50 +67,50 @@ class ResampledRun(NamedTuple):
     @classmethod
     def of(cls, task: Task, samples: Sequence[Scored], about: Example | str) -> ResampledRun:
         """Return the run of these samples. `about` is the example or the runs that errors name. Raises TaskError."""
-        with guarded(task, "statistics", about):
+        with guard(task, "statistics", about):
             statistics = task.statistics(samples)
         return cls(statistics, tuple(unit_of(task, sample.example) for sample in samples))
 
     def subset(self, samples: Sequence[int]) -> ResampledRun:
         """Return some of the samples, by their positions."""
-        return ResampledRun(self.statistics.subset(samples), tuple(self.units[at] for at in samples))
+        return ResampledRun(self.statistics.subset(samples), tuple(self.units[index] for index in samples))
 
 
-def figures_of(runs: Sequence[ResampledRun], units: Sequence[str], weights: Floats) -> dict[str, Floats]:
+def metrics_of(repetitions: Sequence[ResampledRun], units: Sequence[str], weights: Floats) -> dict[str, Floats]:
     """Return (D,) values per score, mean over runs, for (D, V) weights of the V `units`: scores that every run has."""
-    column = {unit: at for at, unit in enumerate(units)}
-    by_run = []
-    for run in runs:
+    column = {unit: index for index, unit in enumerate(units)}
+    by_repetition_index = []
+    for run in repetitions:
         columns = np.array([column[unit] for unit in run.units], dtype=np.int64)
-        by_run.append(run.statistics.resampled_figures(weights, columns))
-    shared = [name for name in by_run[0] if all(name in figures for figures in by_run)]
-    return {name: np.mean([figures[name] for figures in by_run], axis=0) for name in shared}
+        by_repetition_index.append(run.statistics.resampled_metrics(weights, columns))
+    shared = [name for name in by_repetition_index[0] if all(name in metrics for metrics in by_repetition_index)]
+    return {name: np.mean([metrics[name] for metrics in by_repetition_index], axis=0) for name in shared}
 
 
-def figures_of_units(runs: Sequence[ResampledRun], units: Sequence[str]) -> dict[str, Floats]:
-    """Return (1 + 2V,) values per score, as `figures_of` returns them for the rows of `interval_weights`."""
+def metrics_of_units(repetitions: Sequence[ResampledRun], units: Sequence[str]) -> dict[str, Floats]:
+    """Return (1 + 2V,) values per score, as `metrics_of` returns them for the rows of `interval_weights`."""
     count = len(units)
     blocks = [
-        figures_of(runs, units, interval_weights(count, range(start, min(start + _ROWS_AT_ONCE, 1 + 2 * count))))
+        metrics_of(repetitions, units, interval_weights(count, range(start, min(start + _ROWS_AT_ONCE, 1 + 2 * count))))
         for start in range(0, 1 + 2 * count, _ROWS_AT_ONCE)
     ]
     return {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
 
 
-def run_intervals(runs: Sequence[ResampledRun]) -> dict[str, Interval]:
+def run_intervals(repetitions: Sequence[ResampledRun]) -> dict[str, Interval]:
     """Return an interval for each score, mean over these runs, over the resampling units of their samples.
 
     Empty for fewer than two units; scores that fewer than two units have are left out.
     """
-    units = sorted({unit for run in runs for unit in run.units})
+    units = sorted({unit for run in repetitions for unit in run.units})
     if len(units) < 2:
         return {}
-    intervals = {name: figure_interval(values) for name, values in figures_of_units(runs, units).items()}
+    intervals = {name: metric_interval(values) for name, values in metrics_of_units(repetitions, units).items()}
     return {name: interval for name, interval in intervals.items() if interval is not None}
 
 
 def ratio_interval(
-    part: Floats, whole: Floats, *, runs: Sequence[int], units: Sequence[str], bounds: Bounds = SCORE
+    part: Floats, whole: Floats, *, repetitions: Sequence[int], units: Sequence[str], bounds: Bounds = SCORE
 ) -> Interval | None:
     """Return the interval of sum(part) / sum(whole) per run, averaged over runs: for means, fractions, pooled rates.
 
@@ -119,20 +119,20 @@ def ratio_interval(
     Args:
         part: (S,) of each sample.
         whole: (S,) of each sample; ones for a plain mean.
-        runs: (S,) the run that the sample is of.
+        repetitions: (S,) the run that the sample is of.
         units: (S,) the resampling unit.
         bounds: of the ratio.
 
-    >>> ends = ratio_interval(np.array([1.0, 0, 1, 1]), np.ones(4), runs=[0] * 4, units=list("abcd"))
+    >>> ends = ratio_interval(np.array([1.0, 0, 1, 1]), np.ones(4), repetitions=[0] * 4, units=list("abcd"))
     >>> (round(ends.low, 3), round(ends.high, 3), ends.units) if ends else None
     (0.01, 1.0, 4)
     """
     names = sorted(set(units))
     if len(names) < 2:
         return None
-    row = {run: at for at, run in enumerate(sorted(set(runs)))}
-    column = {unit: at for at, unit in enumerate(names)}
-    cells = [row[run] for run in runs], [column[unit] for unit in units]
+    row = {run: index for index, run in enumerate(sorted(set(repetitions)))}
+    column = {unit: index for index, unit in enumerate(names)}
+    cells = [row[run] for run in repetitions], [column[unit] for unit in units]
     sums = np.zeros((2, len(row), len(column)))
     np.add.at(sums[0], cells, part)
     np.add.at(sums[1], cells, whole)
@@ -140,7 +140,7 @@ def ratio_interval(
     parts, wholes = np.concatenate([totals, totals - sums, sums], axis=2)
     with np.errstate(invalid="ignore", divide="ignore"):
         values = np.where(wholes > 0, parts / wholes, np.nan).mean(axis=0)
-    return figure_interval(values, bounds)
+    return metric_interval(values, bounds)
 
 
 def interval_weights(count: int, rows: range | None = None) -> Floats:
@@ -156,7 +156,7 @@ def interval_weights(count: int, rows: range | None = None) -> Floats:
     return weights
 
 
-def figure_interval(
+def metric_interval(
     values: Floats, bounds: Bounds = SCORE, level: float = LEVEL, *, telling: int | None = None
 ) -> Interval | None:
     """Return the interval of a score from its (1 + 2V,) values by the rows of `interval_weights`.
@@ -171,8 +171,8 @@ def figure_interval(
         None if the score is NaN, or fewer than two units have it or inform about differences.
     """
     point, (left_out, alone) = float(values[0]), values[1:].reshape(2, -1)
-    has_figure = ~np.isnan(alone)
-    count, others = int(has_figure.sum()), left_out[has_figure]
+    has_metric = ~np.isnan(alone)
+    count, others = int(has_metric.sum()), left_out[has_metric]
     units = count if telling is None else min(count, telling)
     if math.isnan(point) or count < 2 or np.isnan(others).any():
         return None

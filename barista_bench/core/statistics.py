@@ -22,7 +22,7 @@ Row: TypeAlias = Mapping[Hashable, float]
 """The numbers that one sample adds, by name."""
 Sums: TypeAlias = Mapping[Hashable, Floats]
 """(D,) of what all samples of each of D resamples add, by name."""
-Figures: TypeAlias = dict[str, Floats]
+Metrics: TypeAlias = dict[str, Floats]
 """(D,) a score of each resample; NaN if a resample lacks it."""
 
 
@@ -35,21 +35,21 @@ class SampleStatistics(ABC):
     """The samples of one run as numbers, computed once, from which all scores follow; S samples in their order."""
 
     @abstractmethod
-    def figures(self, weights: Floats) -> Figures:
+    def compute_metrics(self, weights: Floats) -> Metrics:
         """Return the scores of D resamples.
 
         Args:
             weights: (D, S) how often each resample takes each sample, integers of at least 0.
         """
 
-    def resampled_figures(self, weights: Floats, units: NDArray[np.int64]) -> Figures:
-        """Return the same as `figures`, for samples that are resampled with the unit that they belong to.
+    def resampled_metrics(self, weights: Floats, units: NDArray[np.int64]) -> Metrics:
+        """Return the same as `compute_metrics`, for samples that are resampled with the unit that they belong to.
 
         Args:
             weights: (D, V) how often each resample takes each of V units.
             units: (S,) the unit of each sample.
         """
-        return self.figures(weights[:, units])
+        return self.compute_metrics(weights[:, units])
 
     @abstractmethod
     def scores(self) -> dict[str, Floats]:
@@ -63,10 +63,10 @@ class SampleStatistics(ABC):
         """Return tables beside the scores of all samples: counts, and scores by group. JSON values."""
         return {}
 
-    def published_figures(self) -> dict[str, Any]:
+    def published_metrics(self) -> dict[str, Any]:
         """Return the scores of all samples together, and the tables."""
-        figures = self.figures(np.ones((1, self.size)))
-        return {**{name: float(value[0]) for name, value in figures.items() if not np.isnan(value[0])}, **self.tables()}
+        metrics = self.compute_metrics(np.ones((1, self.size)))
+        return {**{name: float(value[0]) for name, value in metrics.items() if not np.isnan(value[0])}, **self.tables()}
 
     @property
     @abstractmethod
@@ -79,20 +79,21 @@ class SumStatistics(SampleStatistics):
 
     Args:
         rows: (S,) contribution of each sample; a name missing from a row counts 0.
-        figures: function from sums of any resamples to scores; `n`, if no row has it, counts samples.
+        metrics: function from sums of any resamples to scores; `n`, if no row has it, counts samples.
         sample_scores: score -> its name for one sample; by default the same name.
         tables: function from the sums over all samples to tables shown beside the scores.
 
     >>> rows = [{"right": 1.0}, {"right": 0.0}]
     >>> accuracy = SumStatistics(rows, lambda sums: {"accuracy": fraction(sums["right"], sums["n"])})
-    >>> accuracy.published_figures(), accuracy.figures(np.array([[1.0, 0.0], [2.0, 1.0]]))["accuracy"].round(2).tolist()
+    >>> resampled = accuracy.compute_metrics(np.array([[1.0, 0.0], [2.0, 1.0]]))
+    >>> accuracy.published_metrics(), resampled[\"accuracy\"].round(2).tolist()
     ({'accuracy': 0.5}, [1.0, 0.67])
     """
 
     def __init__(
         self,
         rows: Sequence[Row],
-        figures: Callable[[Sums], Figures],
+        metrics: Callable[[Sums], Metrics],
         *,
         sample_scores: Mapping[str, str] | None = None,
         tables: Callable[[Row], dict[str, Any]] | None = None,
@@ -107,7 +108,7 @@ class SumStatistics(SampleStatistics):
             as_int8 = self._table.astype(np.int8)
         if np.array_equal(as_int8, self._table):  # counts of single samples, an eighth of the memory
             self._table = as_int8
-        self._figures_of, self._sample_scores, self._tables = figures, sample_scores, tables
+        self._metrics_of, self._sample_scores, self._tables = metrics, sample_scores, tables
 
     def subset(self, samples: Sequence[int]) -> SumStatistics:
         statistics = copy(self)
@@ -118,13 +119,13 @@ class SumStatistics(SampleStatistics):
     def size(self) -> int:
         return len(self._table)
 
-    def figures(self, weights: Floats) -> Figures:
+    def compute_metrics(self, weights: Floats) -> Metrics:
         # Not a matrix product for the plain sum: its order of summing, and with it the last digit, is the machine's.
         is_plain_sum = weights.shape[0] == 1 and bool((weights == 1).all())
         sums = self._total()[None] if is_plain_sum else weights.astype(np.float64, copy=False) @ self._table
-        return self._masked_figures(sums)
+        return self._masked_metrics(sums)
 
-    def resampled_figures(self, weights: Floats, units: NDArray[np.int64]) -> Figures:
+    def resampled_metrics(self, weights: Floats, units: NDArray[np.int64]) -> Metrics:
         """Return the same; integers, whose sums are exact in any order, are summed by resampling unit first."""
         is_whole = np.asarray((np.rint(self._table) == self._table).all(axis=0))
         sums = np.empty((len(weights), len(is_whole)))
@@ -141,18 +142,18 @@ class SumStatistics(SampleStatistics):
             for start in range(0, len(weights), RESAMPLES_AT_ONCE):
                 chunk = weights[start : start + RESAMPLES_AT_ONCE]
                 sums[start : start + RESAMPLES_AT_ONCE, ~is_whole] = (chunk[:, units] @ fractional)[:, :count]
-        return self._masked_figures(sums)
+        return self._masked_metrics(sums)
 
-    def _masked_figures(self, sums: Floats) -> Figures:
+    def _masked_metrics(self, sums: Floats) -> Metrics:
         """Return the scores of these sums, NaN without samples."""
-        figures = self._unmasked_figures(sums)
+        metrics = self._unmasked_metrics(sums)
         empty = sums[:, 0] == 0
-        return {name: np.where(empty, np.nan, values) for name, values in figures.items()} if empty.any() else figures
+        return {name: np.where(empty, np.nan, values) for name, values in metrics.items()} if empty.any() else metrics
 
     def scores(self) -> dict[str, Floats]:
-        figures = self._unmasked_figures(self._table.astype(np.float64))
-        names = {name: name for name in figures} if self._sample_scores is None else self._sample_scores
-        return {names[name]: figures[name] for name in names}
+        metrics = self._unmasked_metrics(self._table.astype(np.float64))
+        names = {name: name for name in metrics} if self._sample_scores is None else self._sample_scores
+        return {names[name]: metrics[name] for name in names}
 
     def tables(self) -> dict[str, Any]:
         if self._tables is None:
@@ -164,8 +165,8 @@ class SumStatistics(SampleStatistics):
             return self._table.sum(axis=0, dtype=np.float64)
         return np.add.accumulate(self._table, axis=0)[-1] if len(self._table) else np.zeros(len(self._names))
 
-    def _unmasked_figures(self, sums: Floats) -> Figures:
-        return self._figures_of({name: sums[:, at] for name, at in self._names.items()})
+    def _unmasked_metrics(self, sums: Floats) -> Metrics:
+        return self._metrics_of({name: sums[:, index] for name, index in self._names.items()})
 
 
 def mean_statistics(
@@ -185,7 +186,7 @@ def mean_statistics(
         for score, is_readable in zip(scores, readable, strict=True)
     ]
 
-    def means(sums: Sums) -> Figures:
+    def means(sums: Sums) -> Metrics:
         return {
             **{name: fraction(sums[name], sums["n"]) for name in names},
             "coverage": fraction(sums["answered"], sums["n"]),

@@ -41,7 +41,7 @@ from barista_bench.core.example import (
     features_of,
 )
 from barista_bench.core.failures import AnswerFailure
-from barista_bench.core.options import Option, OptionValue, quoted
+from barista_bench.core.options import Option, OptionValue, quote_value
 from barista_bench.core.prompt import Prompt, PromptTexts, packaged_prompts
 from barista_bench.core.statistics import SampleStatistics
 from barista_bench.errors import ConfigError
@@ -232,7 +232,7 @@ class Scoring(ABC):
 
     def aggregate(self, samples: Sequence[Scored]) -> dict[str, Json]:
         """Return the task's scores over all samples of one run, and the tables beside them."""
-        return self.statistics(samples).published_figures()
+        return self.statistics(samples).published_metrics()
 
     def as_target(self, example: Example, prediction: Prediction) -> TypedFields | None:
         """Return an answer in the form of the reference, so that others can be scored against it; None if it names
@@ -271,7 +271,7 @@ class Task(Question, Scoring, Display):
         for name in values:
             if name not in self.options:
                 remedy = f"use one of {', '.join(self.options)}" if self.options else "leave it out"
-                raise ConfigError(f"{self.benchmark}/{self.name} has no option {quoted(name)}. Fix: {remedy}")
+                raise ConfigError(f"{self.benchmark}/{self.name} has no option {quote_value(name)}. Fix: {remedy}")
         self.chosen: dict[str, OptionValue] = {
             name: option.checked(name, values[name]) if name in values else option.default
             for name, option in self.options.items()
@@ -327,7 +327,7 @@ class Task(Question, Scoring, Display):
         names = (name for name, option in self.options.items() if option.changes == "examples")
         return {name: self.chosen[name] for name in names if self.chosen[name] != self.options[name].default}
 
-    def stamped(self, example: Example) -> Example:
+    def stamp(self, example: Example) -> Example:
         """Return the example with `example_options` in its metadata, as part of its identity; without any it stays the
         same bytes.
         """

@@ -39,7 +39,7 @@ def json_values(array: pa.Array, texts: Texts) -> list[Any]:
     if pa.types.is_string(kind):
         encoded = array.dictionary_encode()
         text_of_code = [*(texts.setdefault(text, text) for text in encoded.dictionary.to_pylist()), None]
-        return [text_of_code[-1 if at is None else at] for at in _numbers(encoded.indices)]
+        return [text_of_code[-1 if index is None else index] for index in _numbers(encoded.indices)]
     if pa.types.is_integer(kind):
         return _numbers(array)
     values: list[Any] = array.to_pylist()

@@ -21,7 +21,7 @@ from PIL import Image
 
 from barista_bench.benchmarks import get_benchmark, task_class
 from barista_bench.core.example import FrameTimes
-from barista_bench.core.guarding import guarded
+from barista_bench.core.guarding import guard
 from barista_bench.core.task import Example, Task
 from barista_bench.data.arrow_values import Texts, json_values
 from barista_bench.data.dataset_cache import reading_datasets, refuse_unknown_name
@@ -65,10 +65,10 @@ class LoadedExample:
         clock = clock or StageClock()
         if isinstance(self.media, LinkedMedia):
             frames = self.media.frames(store, self.example.video_id)
-            with clock("prepare"), guarded(task, "images", self.example):
+            with clock("prepare"), guard(task, "images", self.example):
                 return task.displayed_images(self.example, task.images(self.example, frames))
         images = store.images(self.media, self.example.example_id, self.example.frames)
-        with guarded(task, "images", self.example):
+        with guard(task, "images", self.example):
             return task.displayed_images(self.example, images)
 
     def pictures(self, task: Task, store: FrameStore, clock: StageClock) -> Pictures:
@@ -80,7 +80,7 @@ class LoadedExample:
         if isinstance(self.media, LinkedMedia):
             frames = self.media.frames(store, self.example.video_id)
             with clock("prepare"):
-                with guarded(task, "images", self.example):
+                with guard(task, "images", self.example):
                     task_images = task.images(self.example, frames)
                     displayed = task.displayed_images(self.example, task_images)
                 is_overlay = {id(image): place >= len(frames) for place, image in enumerate(task_images)}
@@ -91,7 +91,7 @@ class LoadedExample:
             return Pictures(displayed, files)
         decoded_later = [open_image(data, self.example.example_id) for data in self.media]
         file_of = {id(image): data for image, data in zip(decoded_later, self.media, strict=True)}
-        with guarded(task, "images", self.example):
+        with guard(task, "images", self.example):
             displayed = task.displayed_images(self.example, decoded_later)
         return Pictures(displayed, tuple(file_of.get(id(image)) for image in displayed))
 
@@ -177,7 +177,7 @@ class ExampleSet(ABC):
             TaskError: the task raised.
         """
         example = self.examples[index]
-        with guarded(task, "frame_times", example):
+        with guard(task, "frame_times", example):
             times, image_frames = task.frame_times(example), task.image_frames(example)
         times = times or self._media_times(index)
         return times and times.of_images(image_frames)

@@ -25,10 +25,10 @@ def write_hub_files(folder: Path, built: BuiltDataset) -> None:
     """
     benchmark = get_benchmark(built.benchmark)
     tasks = [config for config in built.configs if config.content_hash]
-    figures = []
+    metrics = []
     for task in (get_task(benchmark.name, config.name) for config in tasks):
-        figure = "mean score of a language-model judge" if task.primary.startswith("lexical_") else task.primary
-        figures.append(f"{task.name}: {figure} over {task.row_note}")
+        metric = "mean score of a language-model judge" if task.primary.startswith("lexical_") else task.primary
+        metrics.append(f"{task.name}: {metric} over {task.row_note}")
     wordings = [OURS, *([benchmark.released_texts.wording] if benchmark.released_texts else [])]
     boards, hashes = [], {}
     for config in tasks:
@@ -45,7 +45,7 @@ def write_hub_files(folder: Path, built: BuiltDataset) -> None:
     evaluation = {
         "name": benchmark.title,
         "description": f"Vision-language models on egocentric video, evaluated by barista_bench. Values are {SCALE} "
-        f"times the figure, the mean over runs. {'; '.join(figures)}."
+        f"times the figure, the mean over runs. {'; '.join(metrics)}."
         f"{_ON_TEST if 'train' in benchmark.splits else ''} {_WORDING}",
         "evaluation_framework": FRAMEWORK,
         "tasks": boards,

@@ -237,7 +237,7 @@ def _card(
     from datasets.utils.metadata import MetadataConfigs
     from huggingface_hub import DatasetCard, DatasetCardData
 
-    header, intro, sections = _about(benchmark)
+    header, intro, sections = _describe_benchmark(benchmark)
     if examples is not None:
         header["size_categories"] = [next((name for limit, name in _SIZES.items() if examples < limit), "n>10M")]
         if frames == "frozen" and examples:
@@ -276,7 +276,7 @@ def _card(
     return DatasetCard(f"---\n{data.to_yaml()}\n---\n\n{fill(body, values)}")
 
 
-def _about(benchmark: Benchmark) -> tuple[dict[str, Any], str, str]:
+def _describe_benchmark(benchmark: Benchmark) -> tuple[dict[str, Any], str, str]:
     """Return a card's part on one benchmark: metadata, introduction, sections; for a plug-in, its description."""
     about = resources.files(_CARDS).joinpath(f"about/{benchmark.name}.md")
     if not about.is_file():

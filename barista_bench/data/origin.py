@@ -24,7 +24,7 @@ from barista_bench.data.source import open_source
 from barista_bench.data.tables import GRAPH_TABLES
 from barista_bench.errors import ConfigError, DataError, SourceError
 from barista_bench.files.hashes import file_sha256
-from barista_bench.files.reading import confined, read_bounded_json
+from barista_bench.files.reading import confine, read_bounded_json
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.release import ANNOTATION_FILE
 from barista_bench.scene_graph.terms import Terms, read_terms
@@ -119,7 +119,7 @@ class GraphOrigin(Origin):
     @cached_property
     def _annotations_sha256(self) -> str:
         names = self.graph.video_ids
-        return lines_sha256(f"{name} {file_sha256(confined(self.graph.root, name, ANNOTATION_FILE))}" for name in names)
+        return lines_sha256(f"{name} {file_sha256(confine(self.graph.root, name, ANNOTATION_FILE))}" for name in names)
 
 
 class ReleaseOrigin(Origin):

@@ -141,7 +141,7 @@ class VideoReader:
         for video in self.graph.videos([video_id]):
             surveys = {}
             for name, (task, sampling) in self.tasks.items():
-                items = list(task.candidates(video, sampling)) if sampling.selects(video) else []
+                items = list(task.candidates(video, sampling)) if sampling.is_selected(video) else []
                 if video.coverage.is_partial:
                     items = [_answerable_candidate(task, video, item, sampling) for item in items]
                 surveys[name] = TaskSurvey(
@@ -158,7 +158,7 @@ class VideoReader:
         built = {}
         for name, candidates in job.candidates.items():
             task, sampling = self.tasks[name]
-            examples = map(task.stamped, task.build(video, list(candidates.values()), job.vocabularies[name], sampling))
+            examples = map(task.stamp, task.build(video, list(candidates.values()), job.vocabularies[name], sampling))
             built[name] = dict(zip(candidates, examples, strict=True))
         return built
 
@@ -265,7 +265,7 @@ def plan_release(release: Release, sampled_tasks: Sequence[tuple[Task, Sampling]
             items = [item for item in items if _video_id(item) in sampling.videos]
         skipped = tuple(item for item in items if isinstance(item, SkippedExample))
         examples = [
-            task.stamped(item)
+            task.stamp(item)
             for item in items
             if isinstance(item, Example) and (not sampling.splits or item.metadata.get("split") in sampling.splits)
         ]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from barista_bench.benchmarks import get_task
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.task import Example, ExplanationRow, Prediction, evidence_objects
-from barista_bench.files.text_out import one_line, printable
+from barista_bench.files.text_out import make_printable, one_line
 
 NEAR_FRAMES = 30
 """Frames to either side to search for related examples: mostly a second."""
@@ -84,7 +84,7 @@ def _sort_key(traced: TracedExample) -> tuple[int, int, str]:
 
 def as_text(trace: Trace) -> str:
     """Format the trace for people: examples with their references in words, then objects and their tasks."""
-    where = f"{printable(trace.video_id)}, frame {trace.frame}: "
+    where = f"{make_printable(trace.video_id)}, frame {trace.frame}: "
     if not trace.here and not trace.near:
         return f"{where}no example shows it, and none lies within {trace.within} frames.\n"
     tasks = {traced.example.task for traced in trace.here}
@@ -102,7 +102,7 @@ def as_text(trace: Trace) -> str:
         width = max(map(len, labels.values()))
         lines += ["", "Objects and the tasks that ask about them"]
         lines += [f"  {labels[object_id]:{width}}  {', '.join(names)}" for object_id, names in objects.items()]
-    return "\n".join(map(printable, lines)) + "\n"
+    return "\n".join(map(make_printable, lines)) + "\n"
 
 
 def _example_lines(traced: TracedExample) -> list[str]:

@@ -21,7 +21,7 @@ VIDEOS, WIDTH, HEIGHT, FPS, SEED = 9, 480, 270, 10, 0
 """The kitchen's; width and height in pixels, frames a second."""
 SAMPLING = {"limit": 16, "relations": {"frame_step": 100}, "referring": {"frame_step": 20}}
 """Maximum number of examples per task, and frames between them."""
-SETTINGS = {"task": "all", "runs": 1, "temperature": 0.0, "max_new_tokens": 192, "progress": False}
+SETTINGS = {"task": "all", "repetitions": 1, "temperature": 0.0, "max_new_tokens": 192, "progress": False}
 COMPUTED = ("oracle", "chance", "prior")
 RECORDED = ("kitchen", "kitchen_early", "text_only:kitchen")
 HASHES = Path(__file__).parent / "examples.json"

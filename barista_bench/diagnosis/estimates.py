@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from barista_bench.aids.levels import Level
-from barista_bench.core.resampling import DIFFERENCE, SCORE, Bounds, figure_interval, interval_weights
+from barista_bench.core.resampling import DIFFERENCE, SCORE, Bounds, interval_weights, metric_interval
 from barista_bench.core.statistics import Floats
 from barista_bench.diagnosis.conditions import LevelSet
 
@@ -81,7 +81,7 @@ class Estimates:
 def estimate_of(values: Floats, bounds: Bounds = DIFFERENCE) -> Estimate:
     """Return the estimate of a score from its (1 + 2V,) values."""
     point, count = float(values[0]), int((~np.isnan(values[1:].reshape(2, -1)[1])).sum())
-    interval = figure_interval(values, bounds)
+    interval = metric_interval(values, bounds)
     if interval is None:
         return Estimate(point, math.nan, math.nan, math.nan)
     return Estimate(
@@ -116,7 +116,7 @@ class UnitMeans:
 
     def __init__(self, units: Sequence[str]) -> None:
         names = sorted(set(units))
-        column = {unit: at for at, unit in enumerate(names)}
+        column = {unit: index for index, unit in enumerate(names)}
         self._columns: NDArray[np.intp] = np.array([column[unit] for unit in units], dtype=np.intp)
         self._weights = interval_weights(len(names))
 
@@ -153,44 +153,44 @@ def _steps(scores: Floats, position: NDArray[np.int64]) -> Floats:
     return np.where(position >= 0, np.take_along_axis(gains, np.maximum(position, 0), axis=1), 0.0)
 
 
-def path_figures(scores: PathScores) -> dict[str, Floats]:
+def path_metrics(scores: PathScores) -> dict[str, Floats]:
     """Return the values of the design `paths` by name: `gain objects`, `plain`, ..."""
     means, position = UnitMeans(scores.units), scores.position
     gains, inert_gains = _steps(scores.true, position), _steps(scores.inert, position)
     told = position >= 0
     last_place = told.sum(axis=1, keepdims=True) - 1
-    figures = {"plain": means.mean(scores.true[:, 0]), "all": means.mean(scores.true[:, -1])}
-    figures["text"] = means.mean(scores.inert[:, -1] - scores.inert[:, 0])
-    for at, level in enumerate(scores.levels):
-        figures[f"gain {level}"] = means.mean(gains[:, at])
-        figures[f"inert {level}"] = means.mean(inert_gains[:, at])
-        is_told = means.mean(told[:, at].astype(float))
+    metrics = {"plain": means.mean(scores.true[:, 0]), "all": means.mean(scores.true[:, -1])}
+    metrics["text"] = means.mean(scores.inert[:, -1] - scores.inert[:, 0])
+    for index, level in enumerate(scores.levels):
+        metrics[f"gain {level}"] = means.mean(gains[:, index])
+        metrics[f"inert {level}"] = means.mean(inert_gains[:, index])
+        is_told = means.mean(told[:, index].astype(float))
         for name, place in (("first", np.zeros_like(last_place)), ("last", last_place)):
-            there = (told[:, at] & (position[:, at] == place[:, 0])).astype(float)
-            figures[f"{name} {level}"] = is_told * means.mean(gains[:, at], there)
-    return figures
+            there = (told[:, index] & (position[:, index] == place[:, 0])).astype(float)
+            metrics[f"{name} {level}"] = is_told * means.mean(gains[:, index], there)
+    return metrics
 
 
-def game_figures(
+def game_metrics(
     levels: tuple[Level, ...], true: Mapping[LevelSet, Floats], inert: Mapping[LevelSet, Floats]
 ) -> dict[str, Floats]:
     """Return the values of the design `full` by name, from the (1 + 2V,) scores of every set of levels."""
     everything, nothing = frozenset(levels), frozenset[Level]()
-    figures = {"plain": true[nothing], "all": true[everything], "text": inert[everything] - inert[nothing]}
+    metrics = {"plain": true[nothing], "all": true[everything], "text": inert[everything] - inert[nothing]}
     for level in levels:
-        figures[f"gain {level}"] = shapley(level, levels, true.__getitem__)
-        figures[f"inert {level}"] = shapley(level, levels, inert.__getitem__)
-        figures[f"first {level}"] = true[frozenset({level})] - true[nothing]
-        figures[f"last {level}"] = true[everything] - true[everything - {level}]
-    return figures
+        metrics[f"gain {level}"] = shapley(level, levels, true.__getitem__)
+        metrics[f"inert {level}"] = shapley(level, levels, inert.__getitem__)
+        metrics[f"first {level}"] = true[frozenset({level})] - true[nothing]
+        metrics[f"last {level}"] = true[everything] - true[everything - {level}]
+    return metrics
 
 
-def belief_figure(units: Sequence[str], plain: Floats, true_all: Floats, inert_all: Floats) -> Floats:
+def belief_metric(units: Sequence[str], plain: Floats, true_all: Floats, inert_all: Floats) -> Floats:
     """Return the (1 + 2V,) means of `true_all - inert_all`, weighted by the scores without aids."""
     return UnitMeans(units).mean(true_all - inert_all, plain)
 
 
-def uptake_figures(units: Sequence[str], followed: Floats, kept: Floats) -> tuple[Floats, Floats]:
+def uptake_metrics(units: Sequence[str], followed: Floats, kept: Floats) -> tuple[Floats, Floats]:
     """Return the (1 + 2V,) values of `uptake` and `clear`.
 
     Args:
@@ -206,27 +206,27 @@ def uptake_figures(units: Sequence[str], followed: Floats, kept: Floats) -> tupl
 
 def estimates_of(
     levels: tuple[Level, ...],
-    figures: Mapping[str, Floats],
+    metrics: Mapping[str, Floats],
     belief: Floats,
     uptakes: Mapping[Level, tuple[Floats, Floats]],
 ) -> Estimates:
     """Return all estimates from (1 + 2V,) values."""
     by_level = {
         level: LevelEstimates(
-            gain=estimate_of(figures[f"gain {level}"]),
-            inert=estimate_of(figures[f"inert {level}"]),
-            share=estimate_of(figures[f"gain {level}"] - figures[f"inert {level}"]),
-            first=estimate_of(figures[f"first {level}"]),
-            last=estimate_of(figures[f"last {level}"]),
+            gain=estimate_of(metrics[f"gain {level}"]),
+            inert=estimate_of(metrics[f"inert {level}"]),
+            share=estimate_of(metrics[f"gain {level}"] - metrics[f"inert {level}"]),
+            first=estimate_of(metrics[f"first {level}"]),
+            last=estimate_of(metrics[f"last {level}"]),
             uptake=estimate_of(uptakes[level][0], SCORE),
             clear=estimate_of(uptakes[level][1], SCORE),
         )
         for level in levels
     }
     return Estimates(
-        plain=estimate_of(figures["plain"], SCORE),
-        remainder=estimate_of(1 - figures["all"], SCORE),
-        text=estimate_of(figures["text"]),
+        plain=estimate_of(metrics["plain"], SCORE),
+        remainder=estimate_of(1 - metrics["all"], SCORE),
+        text=estimate_of(metrics["text"]),
         belief=estimate_of(belief),
         levels=by_level,
     )

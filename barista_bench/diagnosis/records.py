@@ -48,8 +48,8 @@ class Measured(Strict):
         if self.value is None:
             return "unknown"
         if self.low is None or self.high is None:
-            return _short(self.value)
-        return f"{_short(self.value)} [{_short(self.low)}, {_short(self.high)}]"
+            return _format_short(self.value)
+        return f"{_format_short(self.value)} [{_format_short(self.low)}, {_format_short(self.high)}]"
 
     @property
     def cell(self) -> Ranged | float | None:
@@ -97,7 +97,7 @@ class Diagnosis(Strict):
     """The diagnosis of one model in one task.
 
     Args:
-        figure: the task's primary metric; all scores are in it.
+        metric: the task's primary metric; all scores are in it.
         by_words: whether the metric only compares words, which aids supply.
         asked: the levels that the task asks about; empty if it asks for a conclusion.
         left_out: reason to the number of examples left out of all conditions.
@@ -110,11 +110,11 @@ class Diagnosis(Strict):
     benchmark: Line
     task: Line
     model: Line
-    figure: Line
+    metric: Line
     by_words: bool
     design: Design
     asked: list[Level]
-    runs: int
+    repetitions: int
     examples: int
     videos: int
     answers: int
@@ -232,7 +232,7 @@ def sentences(diagnosis: Diagnosis, adjusted: Mapping[tuple[str, str, Level], fl
     d = diagnosis
     what = " by word overlap" if d.by_words else ""
     missing = None if d.plain.value is None else 1 - d.plain.value
-    found = [f"{d.model} misses {_short(missing)} of {d.task}{what}."] if missing is not None else []
+    found = [f"{d.model} misses {_format_short(missing)} of {d.task}{what}."] if missing is not None else []
     if d.by_words:
         found.append("Only words are compared, and aids supply words: a model that copies them gains too.")
     if d.plain.value is not None and d.plain.value > NOTHING_MISSING:
@@ -263,7 +263,7 @@ def _level_sentences(diagnosis: Diagnosis, level: Level, adjusted: Mapping[tuple
     """Return what the aid of a level does, and whether the level is a cause."""
     told, name = diagnosis.levels[level], _GIVEN[level]
     control = "as many other pictures" if level in PICTURES else "inert text of the same length"
-    turned = f"Given {name}, {_turned(told.gain)}; given {control}, {_turned(told.inert)}"
+    turned = f"Given {name}, {_in_words(told.gain)}; given {control}, {_in_words(told.inert)}"
     followed = "" if told.uptake.value is None else f"; it follows false ones in {told.uptake.in_words}"
     found = [f"{turned}{followed}."]
     if adjusted.get((diagnosis.model, diagnosis.task, level), 1.0) < ALPHA:
@@ -297,7 +297,7 @@ def _compared_sentences(diagnosis: Diagnosis) -> list[str]:
     return found
 
 
-def _turned(gain: Measured) -> str:
+def _in_words(gain: Measured) -> str:
     """Return a gain in words: "turns right", or "turns wrong" for a loss."""
     if gain.value is None or gain.value >= 0 or gain.low is None or gain.high is None:
         return f"{gain.in_words} of it turns right"
@@ -362,7 +362,7 @@ def _text_finding(diagnosis: Diagnosis) -> str:
     return "believes any text" if diagnosis.believes_any_text else "affected by any text"
 
 
-def _short(value: float) -> str:
+def _format_short(value: float) -> str:
     """Return two decimals without a leading zero, as in papers.
 
     >>> _short(0.214), _short(-0.03), _short(1), _short(-0.001)

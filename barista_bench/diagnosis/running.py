@@ -21,7 +21,7 @@ from barista_bench.aids.texts import AidBook, OwnBoxes
 from barista_bench.aids.upstream import upstream_questions
 from barista_bench.benchmarks.kinds.text import TextTask
 from barista_bench.core.example import Status, evidence_objects
-from barista_bench.core.resampling import ResampledRun, figures_of_units
+from barista_bench.core.resampling import ResampledRun, metrics_of_units
 from barista_bench.core.statistics import Floats
 from barista_bench.core.task import Scored, Task
 from barista_bench.data.dataset import recorded_root
@@ -40,12 +40,12 @@ from barista_bench.diagnosis.conditions import (
 )
 from barista_bench.diagnosis.estimates import (
     PathScores,
-    belief_figure,
+    belief_metric,
     believes_any_text,
     estimates_of,
-    game_figures,
-    path_figures,
-    uptake_figures,
+    game_metrics,
+    path_metrics,
+    uptake_metrics,
 )
 from barista_bench.diagnosis.records import Diagnosis, Measured, levels_of, read_diagnoses, write_diagnoses
 from barista_bench.diagnosis.single_causes import single_causes
@@ -67,7 +67,7 @@ log = logging.getLogger(__name__)
 class DiagnoseConfig(RunConfig):
     """Settings of a diagnosis: the settings of its runs, and the design."""
 
-    runs: int = Field(1, ge=1, description="Repetitions of every answer.")
+    repetitions: int = Field(1, ge=1, description="Repetitions of every answer.")
     aid: Names = Field((), description="Levels to give, e.g. objects,zoom; by default the task's usual ones.")
     own: Names = Field(
         (),
@@ -98,8 +98,8 @@ class PlannedTask:
     conditions: Mapping[Condition, Sequence[str]]
     lacking: int
 
-    def answers(self, runs: int) -> int:
-        return runs * sum(map(len, self.conditions.values()))
+    def answers(self, repetitions: int) -> int:
+        return repetitions * sum(map(len, self.conditions.values()))
 
 
 def plan_tasks(config: DiagnoseConfig) -> list[PlannedTask]:
@@ -177,8 +177,10 @@ def plan_lines(config: DiagnoseConfig, planned_tasks: Sequence[PlannedTask]) -> 
     """Return the printed plan: answers by task and condition, and their maximum cost if prices are set."""
     lines, cost = [], 0.0
     for planned in planned_tasks:
-        name, count = planned.opened.task.name, planned.answers(config.runs)
-        each = ", ".join(f"{condition_name(c)} {len(ids) * config.runs}" for c, ids in planned.conditions.items())
+        name, count = planned.opened.task.name, planned.answers(config.repetitions)
+        each = ", ".join(
+            f"{condition_name(c)} {len(ids) * config.repetitions}" for c, ids in planned.conditions.items()
+        )
         lacking = f"; {planned.lacking} examples have no aid" if planned.lacking else ""
         lines.append(
             f"{name}: {count} answers about {len(planned.examples)} examples, design {planned.design}{lacking}"
@@ -258,7 +260,7 @@ def diagnose_task(config: DiagnoseConfig, planned: PlannedTask) -> Diagnosis:
     complete = [
         each
         for each in planned.examples
-        if all(len(samples[c][each.example.example_id]) == config.runs for c in each.conditions(design))
+        if all(len(samples[c][each.example.example_id]) == config.repetitions for c in each.conditions(design))
     ]
     if not complete:
         raise DataError(
@@ -268,35 +270,35 @@ def diagnose_task(config: DiagnoseConfig, planned: PlannedTask) -> Diagnosis:
     means = Means(task, answers.scores)
     levels = tuple(level for level in LEVELS if any(level in each.order for each in complete))
     units = [task.resampling_unit(each.example) for each in complete]
-    figures = (
-        path_figures(_path_scores(answers, levels, units))
+    metrics = (
+        path_metrics(_path_scores(answers, levels, units))
         if design == "paths"
-        else _game_figures(task, answers, levels, units)
+        else _game_metrics(task, answers, levels, units)
     )
     every = [tuple(true(each.order)) for each in complete], [tuple(inert(each.order)) for each in complete]
     plain, told, controls = (
         np.array([answers.score(each, c) for each, c in zip(complete, conditions, strict=True)])
         for conditions in ([()] * len(complete), *every)
     )
-    followed = {level: _followed(task, planned.book, answers, level) for level in levels}
-    uptakes = {level: uptake_figures(units, follows, kept) for level, (follows, kept, _) in followed.items()}
-    estimates = estimates_of(levels, figures, belief_figure(units, plain, told, controls), uptakes)
-    found = single_causes(complete, design, config.runs, answers.each_score)
+    followed = {level: _measure_followed(task, planned.book, answers, level) for level in levels}
+    uptakes = {level: uptake_metrics(units, follows, kept) for level, (follows, kept, _) in followed.items()}
+    estimates = estimates_of(levels, metrics, belief_metric(units, plain, told, controls), uptakes)
+    found = single_causes(complete, design, config.repetitions, answers.each_score)
     left_out = {"no aid with an inert control": planned.lacking, "no answer": len(planned.examples) - len(complete)}
     return Diagnosis(
         benchmark=task.benchmark,
         task=task.name,
         model=runs[()].results.model.label,
-        figure=task.primary,
+        metric=task.primary,
         by_words=isinstance(task, TextTask),
         design=design,
         asked=list(task_levels(task).asked),
-        runs=config.runs,
+        repetitions=config.repetitions,
         examples=len(complete),
         videos=len(set(units)),
-        answers=planned.answers(config.runs),
+        answers=planned.answers(config.repetitions),
         left_out={why: count for why, count in left_out.items() if count},
-        unreadable={condition_name(c): bad for c, run in runs.items() if (bad := _unreadable(run.samples))},
+        unreadable={condition_name(c): bad for c, run in runs.items() if (bad := _count_unreadable(run.samples))},
         plain=Measured.of(estimates.plain),
         remainder=Measured.of(estimates.remainder),
         text=Measured.of(estimates.text),
@@ -311,7 +313,7 @@ def diagnose_task(config: DiagnoseConfig, planned: PlannedTask) -> Diagnosis:
             estimates,
             {level: _mean(plain_follows) for level, (_, _, plain_follows) in followed.items()},
             {level: sum(level in each.order for each in complete) for level in levels},
-            {level: figures[f"gain {level}"] - figures[f"inert {level}"] for level in levels},
+            {level: metrics[f"gain {level}"] - metrics[f"inert {level}"] for level in levels},
         ),
     )
 
@@ -332,7 +334,7 @@ def _place(order: Sequence[Level], level: Level) -> int:
     return order.index(level) if level in order else -1
 
 
-def _game_figures(task: Task, answers: _Answers, levels: tuple[Level, ...], units: Sequence[str]) -> dict[str, Floats]:
+def _game_metrics(task: Task, answers: _Answers, levels: tuple[Level, ...], units: Sequence[str]) -> dict[str, Floats]:
     """Return the values of the design `full` in the task's primary metric."""
     names, repetitions = sorted(set(units)), range(len(answers.scores(answers.planned[0], ())))
 
@@ -346,13 +348,13 @@ def _game_figures(task: Task, answers: _Answers, levels: tuple[Level, ...], unit
                     for each in answers.planned
                 ]
                 runs.append(ResampledRun(task.statistics(samples), tuple(units)))
-            scores[told] = figures_of_units(runs, names)[task.primary]
+            scores[told] = metrics_of_units(runs, names)[task.primary]
         return scores
 
-    return game_figures(levels, game(true), game(inert))
+    return game_metrics(levels, game(true), game(inert))
 
 
-def _followed(task: Task, book: AidBook, answers: _Answers, level: Level) -> tuple[Floats, Floats, Floats]:
+def _measure_followed(task: Task, book: AidBook, answers: _Answers, level: Level) -> tuple[Floats, Floats, Floats]:
     """Return three (E,) shares of answers; NaN for examples without a false aid.
 
     The shares are: answers to the false aid that are nearer to its target than to the truth; answers to the false aid
@@ -379,5 +381,5 @@ def _mean(values: Floats) -> float:
     return float(np.nanmean(values)) if not np.isnan(values).all() else math.nan
 
 
-def _unreadable(samples: Sequence[ScoredSample]) -> dict[str, int]:
+def _count_unreadable(samples: Sequence[ScoredSample]) -> dict[str, int]:
     return dict(Counter(str(s.record.status) for s in samples if s.prediction is None and s.record.status != Status.OK))

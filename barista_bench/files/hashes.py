@@ -19,7 +19,7 @@ def read_sha256(path: Path) -> str:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
-        raise _unreadable(path, error) from error
+        raise _as_data_error(path, error) from error
 
 
 def file_sha256(path: Path, *, across_processes: bool = False) -> str:
@@ -36,7 +36,7 @@ def file_sha256(path: Path, *, across_processes: bool = False) -> str:
         try:
             stamp = FileStamp.of(path)
         except OSError as error:
-            raise _unreadable(path, error) from error
+            raise _as_data_error(path, error) from error
         return _sha256_of(path, stamp, across_processes) if stamp.is_settled else read_sha256(path)
 
 
@@ -45,5 +45,5 @@ def _sha256_of(path: Path, stamp: FileStamp, across_processes: bool) -> str:
     return read_cached(path, stamp, "sha256", str, lambda: read_sha256(path)) if across_processes else read_sha256(path)
 
 
-def _unreadable(path: Path, error: OSError) -> DataError:
+def _as_data_error(path: Path, error: OSError) -> DataError:
     return DataError(f"{path}: cannot be read ({error.strerror}). Fix: put the file back")

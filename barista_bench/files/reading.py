@@ -53,7 +53,7 @@ def valid_video_id(name: str) -> bool:
     return name_problem(name) is None
 
 
-def confined(root: Path, *parts: str) -> Path:
+def confine(root: Path, *parts: str) -> Path:
     """Return `root` joined with `parts`, guaranteed to lie inside `root` after symbolic links are followed.
 
     A part is a name, or several names joined by "/". The file need not exist. Raises DataError naming the part that is

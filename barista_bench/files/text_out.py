@@ -40,7 +40,7 @@ _SYSTEM_REMEDIES = {
 }
 
 
-def printable(text: str, keep: str = "") -> str:
+def make_printable(text: str, keep: str = "") -> str:
     r"""Keep printable characters and those in `keep`; escape all others (controls, bidi marks, lone surrogates).
 
     >>> print(printable("caf\u00e9\x1b[2J\nerror: none \u202e"))
@@ -57,7 +57,7 @@ def one_line(text: str) -> str:
     >>> print(one_line(" a\n\tb\u00a0\x1b[2J"))
     a b \x1b[2J
     """
-    return printable(" ".join(text.split()))
+    return make_printable(" ".join(text.split()))
 
 
 def first_line(error: BaseException) -> str:
@@ -136,16 +136,16 @@ def echo(*lines: str, color: str | None = None, err: bool = False) -> None:
     import typer  # here, since models and readers use this module too
 
     for line in lines:
-        typer.secho(printable(one_full_stop(line)), fg=color, err=err)
+        typer.secho(make_printable(one_full_stop(line)), fg=color, err=err)
 
 
 class LogFormatter(logging.Formatter):
     """Formatter with one line per message, and one line per line of a traceback."""
 
     def format(self, record: logging.LogRecord) -> str:
-        message = printable(one_full_stop(record.getMessage()))
+        message = make_printable(one_full_stop(record.getMessage()))
         record = logging.makeLogRecord({**vars(record), "msg": message, "args": ()})
-        return printable(super().format(record), keep="\n")
+        return make_printable(super().format(record), keep="\n")
 
 
 def markdown(text: str) -> str:
@@ -160,7 +160,7 @@ def markdown(text: str) -> str:
 
 def html(value: object) -> object:
     """Prepare texts for a template, before it escapes them (`finalize` of a Jinja environment with autoescape)."""
-    return printable(value, keep="\n\t") if isinstance(value, str) and not isinstance(value, Markup) else value
+    return make_printable(value, keep="\n\t") if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def no_formula(text: str) -> str:

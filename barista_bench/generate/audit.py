@@ -83,7 +83,7 @@ def choice_sets(data: str, benchmark: str, split: str = "all") -> dict[str, list
         for example in open_examples(data, benchmark, config, split=split).examples:
             choices, right = task.choices(example), set(task.correct_choices(example))
             if choices and right:
-                correct = tuple(at for at, label in enumerate(choices) if label in right)
+                correct = tuple(index for index, label in enumerate(choices) if label in right)
                 question = "" if (text := example.inputs.get("question")) is None else str(text)
                 text_question = TextQuestion(example.video_id, question, tuple(choices.values()), correct)
                 sets.setdefault(config, []).append(text_question)
@@ -155,11 +155,13 @@ def audit_sets(sets: Mapping[str, Sequence[TextQuestion]]) -> list[TaskAudit]:
 
 def _audit(task: str, questions: Sequence[TextQuestion]) -> TaskAudit:
     videos = Counter(question.video_id for question in questions)
-    answers = Counter(question.choices[at] for question in questions for at in question.correct)
+    answers = Counter(question.choices[index] for question in questions for index in question.correct)
     single = [question for question in questions if len(question.correct) == 1]
     places = np.bincount([question.correct[0] for question in single], minlength=1)
     # Only questions with one right choice; questions with fewer choices have fewer places.
-    expected = np.array([sum(1 / len(q.choices) for q in single if at < len(q.choices)) for at in range(len(places))])
+    expected = np.array(
+        [sum(1 / len(q.choices) for q in single if index < len(q.choices)) for index in range(len(places))]
+    )
     return TaskAudit(
         task=task,
         items=len(questions),

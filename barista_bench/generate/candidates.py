@@ -233,7 +233,7 @@ def one_per_event(candidates: Iterable[QuestionCandidate], seed: int, tally: Tal
     return [candidate for _, candidate in sorted(kept.items())]
 
 
-def thin(candidates: Iterable[QuestionCandidate], most: int, seed: int) -> list[QuestionCandidate]:
+def keep_most(candidates: Iterable[QuestionCandidate], most: int, seed: int) -> list[QuestionCandidate]:
     """Keep at most `most` candidates of each subtask of one video, alternating between answers, then between questions.
 
     A video keeps no more candidates than could be asked about it, so memory grows with the size of the set, not with
@@ -268,7 +268,7 @@ def _in_turns_of_answers(candidates: Sequence[QuestionCandidate], seed: int) -> 
     by_answer: dict[str, list[QuestionCandidate]] = defaultdict(list)
     for candidate in sorted(candidates, key=lambda c: _seeded_key(c, seed)):
         by_answer[candidate.answer_class].append(candidate)
-    ranked = [(at, _seeded_key(c, seed), c) for rows in by_answer.values() for at, c in enumerate(rows)]
+    ranked = [(index, _seeded_key(c, seed), c) for rows in by_answer.values() for index, c in enumerate(rows)]
     return [candidate for _, _, candidate in sorted(ranked, key=lambda row: row[:2])]
 
 
@@ -289,10 +289,10 @@ def with_choices(
         distractors_needed: how many distractors a candidate takes.
     """
     balance = Counter(choice.text for c in sampled for choice in c.right * distractors_needed(c))
-    positions = [at % (distractors_needed(candidate) + 1) for at, candidate in enumerate(sampled)]
+    positions = [index % (distractors_needed(candidate) + 1) for index, candidate in enumerate(sampled)]
     random.Random(content_seed("places", seed, prefix)).shuffle(positions)  # noqa: S311
     items = []
-    for at, (candidate, position) in enumerate(zip(sampled, positions, strict=True)):
+    for index, (candidate, position) in enumerate(zip(sampled, positions, strict=True)):
         distractors: list[Choice] = []
         pool = list(candidate.distractors)
         needed = distractors_needed(candidate)
@@ -306,7 +306,7 @@ def with_choices(
             )
             distractors.append(pool.pop(best))
             balance[distractors[-1].text] -= 1
-        items.append(_item(f"{prefix}_{at:05d}", candidate, distractors, position, seed))
+        items.append(_item(f"{prefix}_{index:05d}", candidate, distractors, position, seed))
     return items
 
 

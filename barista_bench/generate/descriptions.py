@@ -15,7 +15,7 @@ from barista_bench.generate.nearby import is_known_to_touch, is_located, is_seen
 from barista_bench.generate.scene import Scene, cached_by_scene
 from barista_bench.generate.spans import SIDES, NamedObject
 from barista_bench.scene_graph.domain import Side
-from barista_bench.scene_graph.graph_words import past_participle, spoken
+from barista_bench.scene_graph.graph_words import past_participle, speak
 
 Basis: TypeAlias = Literal["name", "action", "hand", "place", "side", "touch order", "appearance"]
 """The property that distinguishes an object from others of its name."""
@@ -40,7 +40,9 @@ class Description(NamedTuple):
     basis: Basis
 
 
-def named(scene: Scene, thing: NamedObject, frames: Collection[int], barred: Collection[Basis] = ()) -> NamedObject:
+def name_object(
+    scene: Scene, thing: NamedObject, frames: Collection[int], barred: Collection[Basis] = ()
+) -> NamedObject:
     """Return an object under an unambiguous name on all of the frames.
 
     This is its name, or, if that is ambiguous on some frames, the first unambiguous description. Without one, the name
@@ -70,10 +72,12 @@ def unique_descriptions(scene: Scene, object_id: str, frames: tuple[int, ...]) -
     Returns none if objects of its category may be in view without annotation.
     """
     thing = scene.things[object_id]
-    if not frames or not all(scene.coverage.covers_category(thing.category, at, at + 1) for at in frames):
+    if not frames or not all(scene.coverage.covers_category(thing.category, frame, frame + 1) for frame in frames):
         return ()
     namesakes = scene.namesakes(object_id)
-    case = _Case(scene, thing, {at: [other for other in namesakes if other in scene.boxes(at)] for at in frames})
+    case = _Case(
+        scene, thing, {frame: [other for other in namesakes if other in scene.boxes(frame)] for frame in frames}
+    )
     kinds = (_by_action, _by_hand, _by_place, _by_side, _by_touch, _by_appearance)
     return tuple(dict.fromkeys(row for describe in kinds for row in describe(case)))
 
@@ -111,7 +115,7 @@ def _by_action(case: _Case) -> Iterator[Description]:
             touched = {use.thing.id for use in uses_near(scene, action.start, action.end)}
             is_known = scene.coverage.covers_layer("relations", action.start, action.end)
             if is_known and thing.id in touched and not touched & set(case.others):
-                phrase = verbs.get(action.verb, spoken(action.verb))
+                phrase = verbs.get(action.verb, speak(action.verb))
                 yield Description(f"{thing.name} being {past_participle(phrase)}", "action")
     for value, words in scene.domain.contacts.items():
         is_telling = words.do not in (GRIP, TOUCH)
@@ -162,15 +166,15 @@ def _by_side(case: _Case) -> Iterator[Description]:
 
     The same few objects are in view on all frames, in the same order from left to right.
     """
-    orders = {_from_left(case.scene, [case.thing.id, *others], at) for at, others in case.in_view.items()}
+    orders = {_from_left(case.scene, [case.thing.id, *others], frame) for frame, others in case.in_view.items()}
     order = orders.pop()
     if orders or order is None or len(order) > len(ORDINALS):
         return
-    at, count, name = order.index(case.thing.id), len(order), case.thing.name
+    frame, count, name = order.index(case.thing.id), len(order), case.thing.name
     if count == len(SIDES):
-        yield Description(f"{name} on the {SIDES[at]}", "side")
+        yield Description(f"{name} on the {SIDES[frame]}", "side")
     elif count > 2:
-        yield Description(f"{('leftmost', 'middle', 'rightmost')[at]} {name}", "side")
+        yield Description(f"{('leftmost', 'middle', 'rightmost')[frame]} {name}", "side")
 
 
 def _from_left(scene: Scene, items: Sequence[str], frame: int) -> tuple[str, ...] | None:

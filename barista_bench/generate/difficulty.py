@@ -111,9 +111,11 @@ class Topic:
         objects = self._objects(choice.statement)
         if set(objects) & set(self.objects):
             return SAME_OBJECT
-        is_object_seen = objects and any(all(item in self.scene.boxes(at) for item in objects) for at in self.frames)
+        is_object_seen = objects and any(
+            all(item in self.scene.boxes(frame) for item in objects) for frame in self.frames
+        )
         is_noun_seen = actions and all(self._is_in_view(noun_of(name)) for name in actions)
-        is_going_on = actions and all(map(self._goes_on, actions))
+        is_going_on = actions and all(map(self._is_going_on, actions))
         return SAME_MOMENT if is_object_seen or is_noun_seen or is_going_on else ""
 
     def is_near(self, choice: Choice, origin: str) -> bool:
@@ -152,11 +154,11 @@ class Topic:
             things[item].noun for frame in self.frames for item in self.scene.boxes(frame) if item in things
         )
 
-    def _goes_on(self, name: str) -> bool:
+    def _is_going_on(self, name: str) -> bool:
         """Whether an action takes place within a clip's length around a moment asked about."""
         reach = self.scene.frames_in(self.scene.domain.lengths.clip)
         spans = [span for span in (*self.scene.actions, *self.scene.steps) if span.name == name]
-        return any(span.start - reach <= at < span.end + reach for span in spans for at in self.frames)
+        return any(span.start - reach <= frame < span.end + reach for span in spans for frame in self.frames)
 
 
 def actions_of(statement: Statement) -> list[str]:

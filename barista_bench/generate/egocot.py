@@ -29,7 +29,7 @@ from barista_bench.generate.egocot_questions import QUESTIONS
 from barista_bench.generate.egocot_statements import AwayFrom, BringsAbout, InQuarter, InStep, NextAction, NextState
 from barista_bench.generate.family import Family, family_words, place_video
 from barista_bench.generate.scene import Scene
-from barista_bench.generate.spans import ActionSpan, ValueSpan, overlapping
+from barista_bench.generate.spans import ActionSpan, ValueSpan, find_overlapping
 from barista_bench.generate.statements import AllOf, AnyOf, Changes, Does, HasValue, Precedes, Statement, Touches
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.domain import Domain
@@ -66,7 +66,7 @@ class EvidenceMaker:
         """Return an item's evidence in the benchmark's format: targets (boxes when asked about), contacts, facts."""
         candidate = item.candidate
         right = [*candidate.given, *(choice.statement for choice in candidate.right)]
-        wrong = [choice.statement for at, choice in enumerate(item.choices) if at not in item.correct]
+        wrong = [choice.statement for index, choice in enumerate(item.choices) if index not in item.correct]
         stated_facts = [fact for statement in right for fact in self.facts(statement)]
         excluded_facts = [fact for statement in wrong for fact in self.facts(statement) if self._is_excluded(fact)]
         targets = list(dict.fromkeys(i for choice in candidate.right for i in _objects(choice.statement)))
@@ -103,7 +103,7 @@ class EvidenceMaker:
             case NextAction(action, _, until):
                 yield self._action_fact(action, until, self.scene.actions, statement)
             case NextState(object_id, kind, value, frame, until):
-                for now in overlapping(self.scene.values_of(object_id, kind), frame, frame + 1):
+                for now in find_overlapping(self.scene.values_of(object_id, kind), frame, frame + 1):
                     yield self._state_fact(object_id, kind, now.value, frame)
                 yield self._state_fact(object_id, kind, value, until)
             case Changes(object_id, kind, before, after, start, end):
@@ -133,7 +133,7 @@ class EvidenceMaker:
         changes = list(self.facts(Changes(*values, cause.start, cause.end)))
         yield from changes
         result = changes[1].text
-        for action in overlapping(self.scene.actions, cause.start, cause.end):
+        for action in find_overlapping(self.scene.actions, cause.start, cause.end):
             if action.name == cause.action:
                 frame = (max(action.start, start) + min(action.end - 1, end)) // 2
                 yield self._action_fact(action.name, frame, [action], Does(action.name, frame))

@@ -17,7 +17,7 @@ import msgspec
 from barista_bench.benchmarks.egocot.cot import Cot
 from barista_bench.benchmarks.egocot.items import clock
 from barista_bench.generate.candidates import Choice, QuestionCandidate
-from barista_bench.generate.descriptions import Basis, is_told_apart, named
+from barista_bench.generate.descriptions import Basis, is_told_apart, name_object
 from barista_bench.generate.egocot_statements import quarter_of
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import HandUse, NamedObject, ValueSpan, verb_of
@@ -167,7 +167,7 @@ class ShownScene:
             for thing in things
             if not self.scene.domain.is_divisible(thing.noun)
             and all(self.scene.is_visible(thing.id, frame) for frame in frames)
-            and is_told_apart(self.scene, called := named(self.scene, thing, frames, barred), frames)
+            and is_told_apart(self.scene, called := name_object(self.scene, thing, frames, barred), frames)
         ]
 
     def uses_at(self, *frames: int) -> list[HandUse]:

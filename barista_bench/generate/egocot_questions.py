@@ -16,7 +16,7 @@ import msgspec
 
 from barista_bench.core.example import content_seed
 from barista_bench.generate.candidates import Choice, QuestionCandidate
-from barista_bench.generate.descriptions import TOUCHES, is_told_apart, named
+from barista_bench.generate.descriptions import TOUCHES, is_told_apart, name_object
 from barista_bench.generate.egocot_moments import Moment, ShownScene, sentence, touch_text
 from barista_bench.generate.egocot_statements import (
     Across,
@@ -53,7 +53,7 @@ def active_object(view: ShownScene) -> Iterator[QuestionCandidate]:
     for moment in view.moments():
         for use in view.uses_at(*moment.frames):
             others = view.visible_things(view.by_use, *moment.frames, barred=TOUCHES)
-            thing = named(view.scene, use.thing, moment.frames, TOUCHES)
+            thing = name_object(view.scene, use.thing, moment.frames, TOUCHES)
             things = _whole_things(view, view.unnamed_things(moment, [thing, *others]))
             if thing not in things:
                 continue
@@ -78,7 +78,7 @@ def hand_of_object(view: ShownScene) -> Iterator[QuestionCandidate]:
     """HOA: the hand that is on one of two objects."""
     for moment in view.moments():
         for use in view.uses_at(*moment.frames):
-            thing = named(view.scene, use.thing, moment.frames, TOUCHES)
+            thing = name_object(view.scene, use.thing, moment.frames, TOUCHES)
             others = view.visible_things(view.used_things, *moment.frames, barred=TOUCHES)
             for other in view.unnamed_things(moment, others):
                 things = [thing, other]
@@ -100,7 +100,7 @@ def _hands_of_objects(view: ShownScene, frame: int) -> Iterator[QuestionCandidat
     for left, right in product(*by_side):
         others = view.visible_things(view.used_things, frame, barred=TOUCHES) if left == right else [right]
         for second_thing in others:
-            things = [named(view.scene, thing, [frame], TOUCHES) for thing in (left, second_thing)]
+            things = [name_object(view.scene, thing, [frame], TOUCHES) for thing in (left, second_thing)]
             if left == second_thing or view.scene.is_part_of_other(left.id, second_thing.id):
                 continue
             choices = [_both_hands_choice(frame, *pair) for pair in product(things, repeat=2)]
@@ -124,7 +124,7 @@ def state_in_use(view: ShownScene) -> Iterator[QuestionCandidate]:
     """MSP: the state of an object that hands work with, and whether a hand is on it."""
     for frame in view.frames:
         for used_thing, side in product(view.used_things, SIDES):
-            thing = named(view.scene, used_thing, [frame], TOUCHES)
+            thing = name_object(view.scene, used_thing, [frame], TOUCHES)
             is_on = Touches(side, thing.id, frame).truth(view.scene) is True
             for current, other in _alternatives(view, thing, frame):
                 choice = partial(_state_choice, view, side, frame, current._replace(thing=thing))
@@ -157,7 +157,7 @@ def when_it_changed(view: ShownScene) -> Iterator[QuestionCandidate]:
         for row, number in view.intervals(after.start):
             # No moment is named, so a description must fit at all of them.
             is_clear = view.scene.is_unique(before.thing, row[number])
-            thing = before.thing if is_clear else named(view.scene, before.thing, view.frames)
+            thing = before.thing if is_clear else name_object(view.scene, before.thing, view.frames)
             slots = {"thing": thing.name, "before": first, "after": last}
             change = before.thing.id, before.type, before.value, after.value
             choices = [Choice(view.interval_text(start, end), Changes(*change, start, end + 1)) for start, end in row]
@@ -170,7 +170,7 @@ def place_before(view: ShownScene) -> Iterator[QuestionCandidate]:
     for used_thing in view.used_things:
         for frame in view.frames:
             if quarter := quarter_of(view.scene, used_thing.id, frame):
-                thing = named(view.scene, used_thing, [frame], {"side"})
+                thing = name_object(view.scene, used_thing, [frame], {"side"})
                 slots = {"time": view.time(frame), "thing": thing.name}
                 right = quarter_choice(thing, frame, quarter)
                 choices = [quarter_choice(thing, frame, other) for other in QUARTERS]
@@ -187,8 +187,10 @@ def order_of_contacts(view: ShownScene) -> Iterator[QuestionCandidate]:
     for uses in combinations(view.first_uses, 3):
         frames = [view.first_uses[use] for use in uses]
         things = [
-            use.thing if view.scene.is_unique(use.thing, [at]) else named(view.scene, use.thing, view.frames, TOUCHES)
-            for use, at in zip(uses, frames, strict=True)
+            use.thing
+            if view.scene.is_unique(use.thing, [frame])
+            else name_object(view.scene, use.thing, view.frames, TOUCHES)
+            for use, frame in zip(uses, frames, strict=True)
         ]
         couples = combinations(things, 2)
         if frames != sorted(set(frames)) or any(view.scene.is_part_of_other(a.id, b.id) for a, b in couples):
@@ -229,7 +231,7 @@ def next_state(view: ShownScene) -> Iterator[QuestionCandidate]:
                 continue
             things = view.visible_things(view.by_use, frame, moments[1], barred={"action"})
             called = {thing: thing.name for thing in things}
-            changed = named(view.scene, after.thing, (frame, moments[1]), {"action"})
+            changed = name_object(view.scene, after.thing, (frame, moments[1]), {"action"})
             right, *choices = (
                 Choice(
                     f"The {called.get(span.thing, changed.name)} is {view.words.state(span.value)}.",
@@ -284,10 +286,10 @@ def cause_of_change(view: ShownScene) -> Iterator[QuestionCandidate]:
         if moments is None:
             continue
         choice = partial(_cause_choice, view, *moments)
-        thing = named(view.scene, after.thing, moments, {"action"})
+        thing = name_object(view.scene, after.thing, moments, {"action"})
         choices = []
         for other_name, first, last in outcomes:
-            other = named(view.scene, last.thing, moments, {"action"})
+            other = name_object(view.scene, last.thing, moments, {"action"})
             if is_told_apart(view.scene, other, moments):
                 choices.append(choice(other_name, first, last._replace(thing=other)))
         slots = {"start": view.time(moments[0]), "end": view.time(moments[1])}
@@ -336,7 +338,7 @@ def hands_over_time(view: ShownScene) -> Iterator[QuestionCandidate]:
         if start == end:
             continue
         is_same = before.thing == after.thing
-        first, last = (named(view.scene, use.thing, (start, end), TOUCHES) for use in (before, after))
+        first, last = (name_object(view.scene, use.thing, (start, end), TOUCHES) for use in (before, after))
         for other in view.visible_things(view.used_things, start, end, barred=TOUCHES) if is_same else [last]:
             things = [first, other]
             if other == first or view.scene.is_part_of_other(other.id, before.thing.id):

@@ -9,7 +9,7 @@ from typing import ClassVar, Literal, TypeAlias
 
 from barista_bench.generate.nearby import excludes_action
 from barista_bench.generate.scene import Scene
-from barista_bench.generate.spans import ActionSpan, noun_of, overlapping, verb_of
+from barista_bench.generate.spans import ActionSpan, find_overlapping, noun_of, verb_of
 from barista_bench.generate.statements import Changes, Does, DoesNext, HasValue, Statement, Touches, Truth
 from barista_bench.scene_graph import Layer
 from barista_bench.scene_graph.domain import Side
@@ -96,7 +96,7 @@ class NextAction(Statement, frozen=True):
 
     def _is_handling(self, scene: Scene) -> bool:
         verb, noun = verb_of(self.action), noun_of(self.action)
-        near = overlapping(scene.actions, self.frame, self.until + 1)
+        near = find_overlapping(scene.actions, self.frame, self.until + 1)
         is_contact = any(scene.domain.same_verb(verb, words.do) for words in scene.domain.contacts.values())
         return is_contact and any(scene.domain.same_noun(noun, action.noun) for action in near)
 
@@ -164,8 +164,8 @@ class BringsAbout(Statement, frozen=True):
 
 def causes_of(scene: Scene, frame: int, verbs: tuple[str, ...]) -> list[ActionSpan]:
     """Return actions with one of the verbs, in progress at a change (within the `margin`), by a hand on an object."""
-    near = overlapping(scene.actions, frame - scene.margin, frame + scene.margin + 1)
-    return [a for a in near if a.verb in verbs and overlapping(scene.uses, a.start, a.end)]
+    near = find_overlapping(scene.actions, frame - scene.margin, frame + scene.margin + 1)
+    return [a for a in near if a.verb in verbs and find_overlapping(scene.uses, a.start, a.end)]
 
 
 def quarter_of(scene: Scene, object_id: str, frame: int) -> tuple[Down, Across] | None:

@@ -24,16 +24,16 @@ from barista_bench.generate.candidates import (
     QuestionCandidate,
     Tally,
     decide,
+    keep_most,
     one_per_event,
     sample,
-    thin,
     with_choices,
 )
 from barista_bench.generate.difficulty import with_difficulty
 from barista_bench.generate.missing import UndecidedCandidates
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.shortcuts import TextQuestion, guessable_indices
-from barista_bench.generate.wordings import deal_forms
+from barista_bench.generate.wordings import assign_forms
 from barista_bench.media.encoding import encode_video
 from barista_bench.media.video import open_reader
 from barista_bench.scene_graph import SceneGraph, VideoGraph
@@ -101,11 +101,13 @@ class Family(ABC):
         self, scene: Scene, tally: Tally, most: int, seed: int, undecided: UndecidedCandidates | None = None
     ) -> list[QuestionCandidate]:
         """Return the decided candidates of a video: one per event, about `most` of each subtask."""
-        return self.thin_out(one_per_event(self.decide_all(scene, tally, undecided), seed, tally), most, seed)
+        return self.limit_candidates(one_per_event(self.decide_all(scene, tally, undecided), seed, tally), most, seed)
 
-    def thin_out(self, candidates: Sequence[QuestionCandidate], most: int, seed: int) -> list[QuestionCandidate]:
+    def limit_candidates(
+        self, candidates: Sequence[QuestionCandidate], most: int, seed: int
+    ) -> list[QuestionCandidate]:
         """Keep about `most` candidates of each subtask; their order does not matter."""
-        return thin(candidates, most, seed)
+        return keep_most(candidates, most, seed)
 
     def sample_items(self, candidates: Sequence[QuestionCandidate], size: int, seed: int) -> list[Item]:
         """Sample at most `size` items per subtask, balanced, with their choices in order."""
@@ -117,9 +119,9 @@ class Family(ABC):
     def sample_subtask(self, subtask: str, candidates: Sequence[QuestionCandidate], size: int, seed: int) -> list[Item]:
         return with_choices(sample(candidates, size, seed), subtask.lower(), self.distractors_needed, seed)
 
-    def deal_forms(self, items: Sequence[Item], seed: int) -> list[Item]:
+    def assign_forms(self, items: Sequence[Item], seed: int) -> list[Item]:
         """Return the sampled items, each in a form of its wording."""
-        return deal_forms(items, seed)
+        return assign_forms(items, seed)
 
     def items(
         self, candidates: Sequence[QuestionCandidate], size: int, seed: int, ceiling: float | None = None
@@ -128,7 +130,7 @@ class Family(ABC):
 
         Guessable means more accurate than chance, or, if given, more accurate than `ceiling`.
         """
-        items = self.deal_forms(self.sample_items(candidates, size, seed), seed)
+        items = self.assign_forms(self.sample_items(candidates, size, seed), seed)
         guessable_counts: dict[str, int] = {}
         for subtask in self.choice_subtasks:
             subtask_items = [item for item in items if item.candidate.subtask == subtask]
@@ -136,7 +138,7 @@ class Family(ABC):
             for item in subtask_items:
                 c, texts = item.candidate, tuple(choice.text for choice in item.choices)
                 questions.append(TextQuestion(c.video_id, c.question, texts, item.correct, c.form, c.level))
-            guessable_ids = {subtask_items[at].id for at in guessable_indices(questions, ceiling)}
+            guessable_ids = {subtask_items[index].id for index in guessable_indices(questions, ceiling)}
             guessable_counts[subtask] = len(guessable_ids)
             items = [item for item in items if item.id not in guessable_ids]
         return SampledItems(items, guessable_counts)
@@ -178,7 +180,7 @@ def place_video(graph: SceneGraph, video_id: str, target: Path) -> None:
         return
     rate = Fraction(graph[video_id].video.fps or 1).limit_denominator(10_000)
     with open_reader(path) as reader:
-        encode_video(target, (reader.read([at])[0] for at in range(len(reader))), size=reader.size, fps=rate)
+        encode_video(target, (reader.read([index])[0] for index in range(len(reader))), size=reader.size, fps=rate)
 
 
 FAMILIES: Mapping[str, str] = {

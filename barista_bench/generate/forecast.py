@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from barista_bench.generate.candidates import DECIDED, DIVISIBLE, REPEATED, TOO_FEW, UNPROVED
-from barista_bench.generate.generator import families_of, offers_of
+from barista_bench.generate.generator import collect_offers, families_of
 from barista_bench.generate.handyvqa_statements import ClearlyNamed, HandAtWork, InWords, Masked, NothingElseTouched
 from barista_bench.generate.statements import OnlyDuring, Seen, Statement, Touches, Unique
 from barista_bench.generate.tog_bench_statements import (
@@ -112,7 +112,7 @@ def forecast(
     """
     graph = SceneGraph(source)
     loaded_domain, by_name = families_of(families, domain, difficulty)
-    offers = offers_of(graph, by_name, per_subtask, seed, num_proc, progress=progress)
+    offers = collect_offers(graph, by_name, per_subtask, seed, num_proc, progress=progress)
     items = {}
     for name, family in by_name.items():
         sampled = family.items(offers.candidates[name], per_subtask, seed, ceiling).items

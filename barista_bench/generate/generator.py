@@ -160,7 +160,7 @@ def generate(
     check_target(out)
     reviews = read_review(Path(review)) if review else {}
     nodes = cluster_of(cluster, num_proc, [graph.root])
-    offers = offers_of(graph, families_by_name, per_subtask, seed, num_proc, nodes, progress)
+    offers = collect_offers(graph, families_by_name, per_subtask, seed, num_proc, nodes, progress)
     reports, rows = [], list[ReviewedItem]()
     with replacing_folder(out) as folder:
         for name, family in families_by_name.items():
@@ -229,7 +229,7 @@ def missing_lines(missing: Missing) -> list[str]:
     return lines
 
 
-def offers_of(
+def collect_offers(
     graph: SceneGraph,
     families: Mapping[str, Family],
     per_subtask: int,
@@ -244,7 +244,7 @@ def offers_of(
     """
     video_ids = graph.video_ids
     most = max(SPARE, -(-SPARE * per_subtask // max(1, len(video_ids))))
-    read_offers = partial(_offers_of_video, graph=graph, families=families, most=most, seed=seed)
+    read_offers = partial(_collect_offers_of_video, graph=graph, families=families, most=most, seed=seed)
     offers = Offers(
         {name: [] for name in families}, {name: Tally() for name in families}, {}, GraphWords(), UndecidedCandidates()
     )
@@ -257,12 +257,14 @@ def offers_of(
             offers.tallies[name].update(result.tallies[name])
             pool = offers.candidates[name] + candidates
             if max(Counter(candidate.subtask for candidate in pool).values(), default=0) > 2 * SPARE * per_subtask:
-                pool = families[name].thin_out(pool, SPARE * per_subtask, seed)
+                pool = families[name].limit_candidates(pool, SPARE * per_subtask, seed)
             offers.candidates[name] = pool
     return offers
 
 
-def _offers_of_video(video_id: str, graph: SceneGraph, families: Mapping[str, Family], most: int, seed: int) -> Offers:
+def _collect_offers_of_video(
+    video_id: str, graph: SceneGraph, families: Mapping[str, Family], most: int, seed: int
+) -> Offers:
     offers = Offers({}, {name: Tally() for name in families}, {}, GraphWords(), UndecidedCandidates())
     try:
         check_placeable(graph, graph[video_id])

@@ -190,15 +190,15 @@ def sample_balanced(
     window_start = 0
     while window_start < len(pool) and len(sampled) < size:
         additions = [
-            (answers[counts.candidate.answer_class], addition, at)
-            for at, counts in enumerate(pool[window_start : window_start + AT_ONCE], start=window_start)
+            (answers[counts.candidate.answer_class], addition, index)
+            for index, counts in enumerate(pool[window_start : window_start + AT_ONCE], start=window_start)
             if (addition := balance.addition(counts))
         ]
         if not additions:
             window_start += AT_ONCE
             continue
-        _, (_, chosen), at = min(additions, key=lambda row: (row[0], row[1][0], row[2]))
-        counts = pool.pop(at)
+        _, (_, chosen), index = min(additions, key=lambda row: (row[0], row[1][0], row[2]))
+        counts = pool.pop(index)
         candidate = counts.candidate
         answers[candidate.answer_class] += 1
         balance.add(counts, chosen)

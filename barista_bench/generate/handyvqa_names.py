@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from barista_bench.generate.descriptions import TOUCHES, WHOLE_VIDEO, Basis, is_told_apart, named
+from barista_bench.generate.descriptions import TOUCHES, WHOLE_VIDEO, Basis, is_told_apart, name_object
 from barista_bench.generate.handyvqa_statements import ClearlyNamed, ClipWindow
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import NamedObject
@@ -28,27 +28,27 @@ class ClipNames:
     def name(
         self, object_id: str, clip: ClipWindow, barred: Sequence[Basis] = IN_TOUCH, moment: int | None = None
     ) -> str:
-        return self._called(object_id, clip, barred, moment)[0].name
+        return self._name_for_clip(object_id, clip, barred, moment)[0].name
 
     def is_clear(
         self, object_id: str, clip: ClipWindow, barred: Sequence[Basis] = IN_TOUCH, moment: int | None = None
     ) -> bool:
         """Whether the name of an object fits no other object."""
-        return is_told_apart(self.scene, *self._called(object_id, clip, barred, moment))
+        return is_told_apart(self.scene, *self._name_for_clip(object_id, clip, barred, moment))
 
     def conditions(
         self, ids: Iterable[str], clip: ClipWindow, barred: Sequence[Basis] = IN_TOUCH, moment: int | None = None
     ) -> tuple[Statement, ...]:
         """Return the statements that the names of the objects fit no others."""
-        rows = [(object_id, *self._called(object_id, clip, barred, moment)) for object_id in ids]
+        rows = [(object_id, *self._name_for_clip(object_id, clip, barred, moment)) for object_id in ids]
         return tuple(ClearlyNamed(object_id, frames, called.description) for object_id, called, frames in rows)
 
-    def _called(
+    def _name_for_clip(
         self, object_id: str, clip: ClipWindow, barred: Sequence[Basis], moment: int | None
     ) -> tuple[NamedObject, tuple[int, ...]]:
         """Return an object under its name, and the frames on which the name must be unique."""
         thing = self.scene.things[object_id]
         is_clear = moment is None or self.scene.is_unique(thing, clip.shown)
         frames = clip.shown if is_clear or moment is None else (moment,)
-        called = named(self.scene, thing, frames, barred)
+        called = name_object(self.scene, thing, frames, barred)
         return called, frames if called.description else clip.shown

@@ -30,7 +30,7 @@ from barista_bench.generate.handyvqa_statements import (
     recorded_sequence,
 )
 from barista_bench.generate.scene import Scene
-from barista_bench.generate.spans import SIDES, HandUse, NamedObject, PlaceSpan, overlapping
+from barista_bench.generate.spans import SIDES, HandUse, NamedObject, PlaceSpan, find_overlapping
 from barista_bench.generate.statements import Does, Seen, Statement
 from barista_bench.generate.wordings import plain_text
 from barista_bench.media.frame_choice import evenly_spaced
@@ -91,7 +91,7 @@ class Questions:
                     for name in dict.fromkeys((action.name, *texts))
                     if texts[name] or name == action.name
                 )
-                during = tuple(at for at in clip.shown if action.start <= at < action.end)
+                during = tuple(index for index in clip.shown if action.start <= index < action.end)
                 conditions = (InWords(action.name, bool(texts[action.name])), HandAtWork(action.name, during))
                 yield self._candidate("action", clip, right, distractors, conditions)
 
@@ -148,7 +148,7 @@ class Questions:
         contact_order, wholes = list(self.scene.domain.contacts), self.scene.wholes
         rows = [
             (not wholes.get(use.thing.id), end - start, -contact_order.index(value), value, use.thing.id)
-            for use in overlapping(self.scene.uses, frame, frame + 1)
+            for use in find_overlapping(self.scene.uses, frame, frame + 1)
             for value, start, end in use.contacts
             if use.side == side and start <= frame < end and value in contact_order
         ]
@@ -208,7 +208,7 @@ class Questions:
         """
         scene = self.scene
         for clip, _ in self._clips_halfway(scene.uses):
-            uses = overlapping(scene.uses, clip.start, clip.stop)
+            uses = find_overlapping(scene.uses, clip.start, clip.stop)
             touched = dict.fromkeys(use.thing.id for use in uses)
             answers = [item for item in touched if not any(whole in touched for whole in scene.wholes.get(item, ()))]
             touched_with = {other for item in touched for other in self._touched_with(item, clip)}
@@ -237,7 +237,7 @@ class Questions:
         """
         yield item
         yield from (other for other in self.scene.things if self.scene.is_part_of_other(item, other))
-        for span in overlapping(self.scene.places, clip.start, clip.stop):
+        for span in find_overlapping(self.scene.places, clip.start, clip.stop):
             if item in (span.thing.id, span.other.id):
                 yield from (span.thing.id, span.other.id)
 
@@ -270,7 +270,7 @@ class Questions:
         clear_frames = [frame for frame in clip.shown if None not in visibility[frame] and any(visibility[frame])]
         touched_frames = [frame for frame in clear_frames if any(use.start <= frame < use.end for use in uses)]
         pool = touched_frames if len(touched_frames) >= MASKED else clear_frames
-        return tuple(pool[at] for at in evenly_spaced(len(pool), MASKED)) if pool else ()
+        return tuple(pool[index] for index in evenly_spaced(len(pool), MASKED)) if pool else ()
 
     # State
 
@@ -297,7 +297,7 @@ class Questions:
 
     def _sequence_choice(self, thing: NamedObject, values: tuple[str, ...], clip: ClipWindow) -> Choice:
         words = [self.words.states.get(value, value) for value in values]
-        steps = [f"{word} again" if word in words[:at] else word for at, word in enumerate(words)]
+        steps = [f"{word} again" if word in words[:index] else word for index, word in enumerate(words)]
         text = f"{words[0].capitalize()} throughout." if len(words) == 1 else f"First {', then '.join(steps)}."
         return Choice(text, StateSequence(thing.id, self.words.state, values, clip.start, clip.stop, clip.shown))
 
@@ -345,7 +345,7 @@ class Questions:
         spans: list[HandUse | PlaceSpan] = [*scene.uses, *passing]
         middles = {((span.start + span.end) // 2, span.thing) for span in spans}
         edges = {(f, span.thing) for span in scene.places for f in (span.start, span.end)}
-        rows = middles | edges | {(frame + at, thing) for frame, thing in middles for at in (-half, half)}
+        rows = middles | edges | {(frame + index, thing) for frame, thing in middles for index in (-half, half)}
         return sorted(row for row in rows if 0 < row[0] < scene.frame_count and row[1].id not in scene.wholes)
 
     def _places(self, thing: NamedObject) -> list[tuple[str, str]]:

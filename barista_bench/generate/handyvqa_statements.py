@@ -11,7 +11,7 @@ from barista_bench.benchmarks.handyvqa.choice_tasks import OptionsTask
 from barista_bench.benchmarks.handyvqa.release import HALF_WINDOW_S
 from barista_bench.generate import nearby, statements
 from barista_bench.generate.scene import Scene
-from barista_bench.generate.spans import SIDES, HandUse, noun_of, overlapping
+from barista_bench.generate.spans import SIDES, HandUse, find_overlapping, noun_of
 from barista_bench.media.frame_choice import evenly_spaced
 from barista_bench.scene_graph import Layer, Rle
 from barista_bench.scene_graph.domain import Side, is_excluded
@@ -36,7 +36,7 @@ def clip_around(scene: Scene, centre: int) -> ClipWindow:
     half = (HALF_WINDOW_S + _CLOSE_S) * scene.fps
     start = max(0, math.ceil(centre - half))
     stop = min(scene.frame_count, math.floor(centre + half) + 1)
-    return ClipWindow(centre, start, stop, tuple(start + at for at in evenly_spaced(stop - start, SHOWN)))
+    return ClipWindow(centre, start, stop, tuple(start + index for index in evenly_spaced(stop - start, SHOWN)))
 
 
 def clip_halfway(scene: Scene, frame: int) -> tuple[ClipWindow, int] | None:
@@ -46,7 +46,7 @@ def clip_halfway(scene: Scene, frame: int) -> tuple[ClipWindow, int] | None:
     """
     step = math.ceil(2 * HALF_WINDOW_S * scene.fps / (SHOWN - 1))
     clips = [clip_around(scene, c) for c in range(max(0, frame - step), min(scene.frame_count, frame + step + 1))]
-    rows = [(abs(at - frame), abs(clip.centre - frame), at, clip) for clip in clips for at in clip.shown]
+    rows = [(abs(index - frame), abs(clip.centre - frame), index, clip) for clip in clips for index in clip.shown]
     rows = [row for row in rows if row[0] <= step // 2 and abs(2 * row[2] - row[3].start - row[3].stop) <= 2 * step]
     return (min(rows)[3], min(rows)[2]) if rows else None
 
@@ -145,13 +145,15 @@ class NothingElseTouched(statements.Statement, frozen=True):
         touched |= {item for item, start, end in scene.hand_relations if start < self.end and end > self.start}
         related = {item for item in scene.things if any(scene.is_part_of_other(item, other) for other in self.objects)}
         others = [item for item in scene.things if item not in related | {*self.objects}]
-        pairs = [{span.thing.id, span.other.id} for span in overlapping(scene.places, self.start, self.end)]
+        pairs = [{span.thing.id, span.other.id} for span in find_overlapping(scene.places, self.start, self.end)]
         joined = {item for pair in pairs if pair & set(self.objects) for item in pair}
         return not any(item in touched or (item not in joined and self._seems_touched(scene, item)) for item in others)
 
     def _seems_touched(self, scene: Scene, item: str) -> bool:
         frames = [frame for frame in self.shown if scene.is_annotated(item, frame)]
-        near = [at for at in frames if not all(scene.are_apart(hand, item, at) for hand in scene.hands_at(at))]
+        near = [
+            frame for frame in frames if not all(scene.are_apart(hand, item, frame) for hand in scene.hands_at(frame))
+        ]
         return 2 * len(near) >= len(self.shown)
 
 
@@ -284,11 +286,11 @@ class StateSequence(statements.Statement, frozen=True):
         if recorded is None:
             return None
         relations = [[scene.domain.relation_of(self.type, a, b) for b in recorded] for a in self.values]
-        if len(recorded) == len(self.values) and all(row[at] == "synonym" for at, row in enumerate(relations)):
+        if len(recorded) == len(self.values) and all(row[index] == "synonym" for index, row in enumerate(relations)):
             return True
         ends = relations[0][0], relations[-1][-1]
         is_never = any(all(relation == "exclusive" for relation in row) for row in relations)
-        if nearby.goes_on(scene, self.values[-1], self.object, self.end - scene.margin, self.end):
+        if nearby.is_going_on(scene, self.values[-1], self.object, self.end - scene.margin, self.end):
             return False if ends[0] == "exclusive" else None
         does_change = len(self.values) == 1 and "exclusive" in relations[0]
         return False if "exclusive" in ends or is_never or does_change else None
@@ -299,7 +301,7 @@ def recorded_sequence(
 ) -> tuple[str, ...] | None:
     """Return the successive values of an attribute in [start, end); None if the graph leaves a part of it open."""
     gap = scene.frames_in(scene.domain.lengths.gap)
-    spans = sorted(overlapping(scene.values_of(object_id, kind), start, end), key=lambda span: span.start)
+    spans = sorted(find_overlapping(scene.values_of(object_id, kind), start, end), key=lambda span: span.start)
     dimensions = scene.domain.attributes[kind].groups if kind in scene.domain.attributes else ()
     if not any({span.value for span in spans} <= {*chain.from_iterable(groups)} for groups in dimensions):
         return None

@@ -11,7 +11,7 @@ from barista_bench.generate.candidates import DIVISIBLE, Choice, QuestionCandida
 from barista_bench.generate.egocot_statements import AwayFrom, BringsAbout, InStep, NextAction, NextState
 from barista_bench.generate.handyvqa_statements import HandAtWork, HandIsOn, HandsDo, StateSequence, TouchedInClip
 from barista_bench.generate.scene import Scene
-from barista_bench.generate.spans import overlapping
+from barista_bench.generate.spans import find_overlapping
 from barista_bench.generate.statements import (
     AllOf,
     AnyOf,
@@ -109,7 +109,7 @@ def _deciding_work(statement: Statement, scene: Scene) -> str:
         return works.pop() if len(works) == 1 else ""
     if isinstance(statement, WORDS_DECIDE):
         frame = getattr(statement, "frame", getattr(statement, "start", 0))
-        return "" if overlapping(scene.actions, frame, frame + 1) else "say what the person does"
+        return "" if find_overlapping(scene.actions, frame, frame + 1) else "say what the person does"
     if unseen := _unseen_name(statement, scene):
         return f"draw masks of the {unseen} wherever it is in view"
     names = [scene.things[item].name for item in _objects(statement) if item in scene.things]

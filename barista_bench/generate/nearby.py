@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from barista_bench.generate.scene import Scene, cached_by_scene
-from barista_bench.generate.spans import HandUse, PlaceSpan, SpanT, noun_of, overlapping, verb_of
+from barista_bench.generate.spans import HandUse, PlaceSpan, SpanT, find_overlapping, noun_of, verb_of
 from barista_bench.scene_graph.domain import Side, is_excluded
 
 
@@ -19,7 +19,7 @@ def uses_near(
 
     If given, only uses of one hand, or of one object.
     """
-    near = overlapping(scene.uses, start - scene.margin, end + scene.margin)
+    near = find_overlapping(scene.uses, start - scene.margin, end + scene.margin)
     return [use for use in near if side in (None, use.side) and object_id in (None, use.thing.id)]
 
 
@@ -32,7 +32,7 @@ def is_seen_apart(scene: Scene, side: Side, object_id: str, frame: int) -> bool:
 def is_known_to_touch(scene: Scene, side: Side, frame: int) -> bool:
     """Whether all contacts of a hand around a frame are recorded, as far as that part is annotated."""
     annotated = scene.coverage.annotated_frames(frame - scene.margin, frame + scene.margin + 1).tolist()
-    return all(scene.coverage.covers_hand(scene.hand_id(side), at, at + 1) for at in {frame, *annotated})
+    return all(scene.coverage.covers_hand(scene.hand_id(side), moment, moment + 1) for moment in {frame, *annotated})
 
 
 def lasting_spans(scene: Scene, spans: Iterable[SpanT], frame: int) -> list[SpanT]:
@@ -44,7 +44,7 @@ def lasting_spans(scene: Scene, spans: Iterable[SpanT], frame: int) -> list[Span
 
 def places_near(scene: Scene, first: str, second: str, frame: int) -> list[PlaceSpan]:
     """Return places recorded between two objects, in either order, within the domain's `margin` of a frame."""
-    near = overlapping(scene.places, frame - scene.margin, frame + scene.margin + 1)
+    near = find_overlapping(scene.places, frame - scene.margin, frame + scene.margin + 1)
     return [span for span in near if {span.thing.id, span.other.id} == {first, second}]
 
 
@@ -62,7 +62,7 @@ def is_located(scene: Scene, object_id: str, predicate: str, other: str, frame: 
     return False if is_free and scene.are_apart(object_id, other, frame) else None
 
 
-def goes_on(scene: Scene, value: str, object_id: str, start: int, end: int) -> bool:
+def is_going_on(scene: Scene, value: str, object_id: str, start: int, end: int) -> bool:
     """Whether an activity or step in [start, end) does to an object what its value implies, judged by the verb.
 
     Also true if activities may be unrecorded.
@@ -70,7 +70,7 @@ def goes_on(scene: Scene, value: str, object_id: str, start: int, end: int) -> b
     noun, verbs = scene.things[object_id].noun, scene.domain.ongoing.get(value, ())
     if verbs and not scene.coverage.covers_layer("activities", start, end):
         return True
-    rows = overlapping((*scene.actions, *scene.steps), start, end)
+    rows = find_overlapping((*scene.actions, *scene.steps), start, end)
     return any(row.verb in verbs and scene.domain.same_noun(row.noun, noun) for row in rows)
 
 

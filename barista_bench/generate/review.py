@@ -143,7 +143,7 @@ def apply_review(
 
 
 def _with_texts(item: Item, revision: ReviewedItem) -> Item:
-    right = tuple(Choice(revision.choices[at], item.choices[at].statement) for at in item.correct)
+    right = tuple(Choice(revision.choices[index], item.choices[index].statement) for index in item.correct)
     choices = tuple(Choice(text, choice.statement) for text, choice in zip(revision.choices, item.choices, strict=True))
     candidate = msgspec.structs.replace(item.candidate, question=revision.question, right=right or item.candidate.right)
     return msgspec.structs.replace(item, candidate=candidate, choices=choices)

@@ -28,9 +28,9 @@ from barista_bench.generate.spans import (
     NamedObject,
     PlaceSpan,
     ValueSpan,
+    find_overlapping,
     names_of,
     noun_of,
-    overlapping,
 )
 from barista_bench.scene_graph import Rle, SceneObject, VideoGraph, decode_mask
 from barista_bench.scene_graph.domain import Domain, Side
@@ -89,7 +89,7 @@ class Scene:
             lambda frame: {instance.object.id: instance for instance in video.instances(frame)}
         )
         self._mask: Callable[[Instance], NDArray[np.bool_] | None] = lru_cache(maxsize=32)(self._readable_mask)
-        self._index = {item.id: at for at, item in enumerate(video.objects)}
+        self._index = {item.id: index for index, item in enumerate(video.objects)}
 
     @property
     def video_id(self) -> str:
@@ -135,23 +135,25 @@ class Scene:
         annotation.
         """
         frames, areas, median = self._areas(object_id)
-        at = int(np.searchsorted(frames, frame))
-        if at < len(frames) and frames[at] == frame:
-            area = areas[at]
+        index = int(np.searchsorted(frames, frame))
+        if index < len(frames) and frames[index] == frame:
+            area = areas[index]
             is_large = area >= SMALLEST * self.video.video.width * self.video.video.height
             return True if is_large and area >= UNCOVERED * median else None
         gap = self.frames_in(self.domain.lengths.gap)
-        is_near = (at > 0 and frame - frames[at - 1] <= gap) or (at < len(frames) and frames[at] - frame <= gap)
+        is_near = (index > 0 and frame - frames[index - 1] <= gap) or (
+            index < len(frames) and frames[index] - frame <= gap
+        )
         category = self.video.objects[self._index[object_id]].category
         return None if is_near or not self.coverage.covers_category(category, frame, frame + 1) else False
 
     def hidden_fraction(self, object_id: str, frame: int) -> float | None:
         """Return the fraction of an object's median area that is missing on a frame; None without annotation there."""
         frames, areas, median = self._areas(object_id)
-        at = int(np.searchsorted(frames, frame))
-        if at == len(frames) or frames[at] != frame or not median:
+        index = int(np.searchsorted(frames, frame))
+        if index == len(frames) or frames[index] != frame or not median:
             return None
-        return max(0.0, 1 - float(areas[at]) / median)
+        return max(0.0, 1 - float(areas[index]) / median)
 
     def is_hand_visible(self, side: Side, frame: int) -> bool | None:
         """Whether the hand of a side is visible (`is_visible`); also None if several objects are that hand."""
@@ -171,11 +173,11 @@ class Scene:
         """Return (sorted frames, mask areas in pixels, their median) of an object; box areas for unreadable masks."""
         table = self.video.instances_table
         positions = np.flatnonzero(table.object == self._index[object_id])
-        instances = [self.video.instance(int(at)) for at in positions]
+        instances = [self.video.instance(int(index)) for index in positions]
         areas = np.array([item.bbox[2] * item.bbox[3] for item in instances], dtype=np.float64)
-        for at, rle in enumerate(self.video.rles(instances)):
+        for index, rle in enumerate(self.video.rles(instances)):
             if isinstance(rle, Rle):
-                areas[at] = float(coco.area({"counts": rle.counts, "size": rle.size}))
+                areas[index] = float(coco.area({"counts": rle.counts, "size": rle.size}))
         return table.frame[positions], areas, float(np.median(areas)) if len(areas) else 0.0
 
     @cached_by_scene
@@ -284,32 +286,36 @@ class Scene:
     def _relations(self, kind: str) -> Iterator[tuple[SceneObject, SceneObject, LabelledSpan]]:
         """Return (source, target, spans) of every relation of a type."""
         table, objects = self.video.relations_table, self.video.objects
-        for at in range(len(table.start)):
-            type_, value, start, end, _ = table.entry(at)
+        for index in range(len(table.start)):
+            type_, value, start, end, _ = table.entry(index)
             if type_ == kind:
-                yield objects[table.source[at]], objects[table.target[at]], (value, start, min(end, self.frame_count))
+                yield (
+                    objects[table.source[index]],
+                    objects[table.target[index]],
+                    (value, start, min(end, self.frame_count)),
+                )
 
     def _hand_uses(self, side: Side, object_id: str, contacts: Sequence[LabelledSpan]) -> Iterator[HandUse]:
         hand = self.hand_id(side)
         object_ids = [object_id] if hand is None else [hand, object_id]
-        for run, start, end in self._bridged_runs(sorted(contacts, key=_by_time), object_ids):
+        for run, start, end in self._join_bridged(sorted(contacts, key=_by_time), object_ids):
             before = start - self.margin
             begins = before >= 0 and all(self.is_annotated(item, before) for item in object_ids)
             begins = begins and self.coverage.covers_hand(hand, before, start)
             yield HandUse(side, self.things[object_id], start, end, tuple(run), begins)
 
-    def _bridged_runs(
+    def _join_bridged(
         self, rows: Iterable[LabelledSpan], object_ids: Sequence[str]
     ) -> list[tuple[list[LabelledSpan], int, int]]:
         """Join rows, given by start, across bridged gaps; return each run with its first start and last end."""
-        runs: list[tuple[list[LabelledSpan], int, int]] = []
+        joined: list[tuple[list[LabelledSpan], int, int]] = []
         for row in rows:
-            if runs and self._is_bridged(runs[-1][2], row[1], object_ids):
-                run, start, end = runs[-1]
-                runs[-1] = [*run, row], start, max(end, row[2])
+            if joined and self._is_bridged(joined[-1][2], row[1], object_ids):
+                run, start, end = joined[-1]
+                joined[-1] = [*run, row], start, max(end, row[2])
             else:
-                runs.append(([row], row[1], row[2]))
-        return runs
+                joined.append(([row], row[1], row[2]))
+        return joined
 
     def _is_bridged(self, start: int, end: int, object_ids: Sequence[str]) -> bool:
         """Whether a gap [start, end) is short, or one of the objects is not visible in it."""
@@ -338,7 +344,7 @@ class Scene:
             ValueSpan(self.things[object_id], kind, value, start, end)
             for (object_id, kind), ranges in sorted(rows.items())
             for value, same in groupby(sorted(ranges, key=_by_time), key=itemgetter(0))
-            for _, start, end in self._bridged_runs(same, [object_id])
+            for _, start, end in self._join_bridged(same, [object_id])
         )
 
     def values_of(self, object_id: str, attribute_type: str) -> list[ValueSpan]:
@@ -377,7 +383,7 @@ class Scene:
         spans = [
             PlaceSpan(self.things[source], predicate, self.things[target], start, end)
             for (source, predicate, target), ranges in rows.items()
-            for _, start, end in self._bridged_runs(sorted(ranges, key=_by_time), [source, target])
+            for _, start, end in self._join_bridged(sorted(ranges, key=_by_time), [source, target])
         ]
         order = attrgetter("start", "end", "thing.id", "predicate", "other.id")
         return tuple(sorted(spans, key=order))
@@ -419,7 +425,7 @@ class Scene:
         noun = noun_of(action)
         nameable = frozenset(thing for thing in self.things.values() if self.domain.same_noun(noun, thing.noun))
         spans = [span for span in self.actions if span.name == action and self.coverage.covers_layer("relations")]
-        touched_each_time = ({use.thing for use in overlapping(self.uses, span.start, span.end)} for span in spans)
+        touched_each_time = ({use.thing for use in find_overlapping(self.uses, span.start, span.end)} for span in spans)
         return frozenset().union(*(nameable & touched or nameable for touched in touched_each_time)) or nameable
 
 

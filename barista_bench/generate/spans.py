@@ -171,6 +171,6 @@ def noun_of(name: str) -> str:
 SpanT = TypeVar("SpanT", HandUse, ValueSpan, PlaceSpan, ActionSpan)
 
 
-def overlapping(spans: Iterable[SpanT], start: int, end: int) -> list[SpanT]:
+def find_overlapping(spans: Iterable[SpanT], start: int, end: int) -> list[SpanT]:
     """Return spans with a frame in [start, end)."""
     return [span for span in spans if span.start < end and span.end > start]

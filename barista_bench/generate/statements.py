@@ -18,7 +18,7 @@ import msgspec
 from barista_bench.generate.descriptions import is_told_apart
 from barista_bench.generate.nearby import (
     excludes_action,
-    goes_on,
+    is_going_on,
     is_known_to_touch,
     is_located,
     is_seen_apart,
@@ -232,7 +232,7 @@ class HasValue(Statement, frozen=True):
         relations = [scene.domain.relation_of(self.type, span.value, self.value) for span in spans]
         if any(span.value == self.value for span in spans) or "synonym" in relations:
             return True
-        if goes_on(scene, self.value, self.object, self.frame - scene.margin, self.frame + scene.margin + 1):
+        if is_going_on(scene, self.value, self.object, self.frame - scene.margin, self.frame + scene.margin + 1):
             return None
         return False if "exclusive" in relations else None
 

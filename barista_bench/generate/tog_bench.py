@@ -24,7 +24,7 @@ from barista_bench.benchmarks.tog_bench.release import (
 )
 from barista_bench.core.boxes import xywh_to_xyxy
 from barista_bench.generate.candidates import Choice, Item, QuestionCandidate, by_video
-from barista_bench.generate.descriptions import BY_TOUCH, named
+from barista_bench.generate.descriptions import BY_TOUCH, name_object
 from barista_bench.generate.family import Family, family_words, place_video
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import NamedObject
@@ -38,8 +38,8 @@ from barista_bench.generate.tog_bench_statements import (
     NotParts,
     Trackable,
     Unmistakable,
+    is_of_kind,
     named_frames,
-    serves,
     visible_spans,
     whole_seconds,
 )
@@ -143,7 +143,7 @@ class ToGBenchFamily(Family):
         self, scene: Scene, template: str, things: Sequence[NamedObject], takes: Slots, evidence: Sequence[Statement]
     ) -> QuestionCandidate:
         explicit = {
-            letter: named(scene, thing, named_frames(scene))
+            letter: name_object(scene, thing, named_frames(scene))
             for letter, thing in zip(LETTERS, things, strict=False)
             if letter in template
         }
@@ -245,7 +245,7 @@ def _fillings(scene: Scene, takes: Slots) -> Iterator[tuple[NamedObject, ...]]:
     things = list(scene.things.values())
     if len(takes) > 1:
         things = [thing for thing in things if scene.coverage.covers_category(thing.category)]
-    pools = [[thing for thing in things if serves(thing, kinds)] for kinds in takes]
+    pools = [[thing for thing in things if is_of_kind(thing, kinds)] for kinds in takes]
     if len(set(takes)) == 1:
         return combinations(pools[0], len(takes))
     return (filling for filling in product(*pools) if len({thing.id for thing in filling}) == len(filling))

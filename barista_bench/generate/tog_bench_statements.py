@@ -102,7 +102,7 @@ class Fills(Statement, frozen=True):
     kinds: tuple[str, ...]
 
     def recorded_truth(self, scene: Scene) -> Truth:
-        return serves(scene.things[self.object], self.kinds)
+        return is_of_kind(scene.things[self.object], self.kinds)
 
 
 class BroughtAbout(Statement, frozen=True):
@@ -124,7 +124,7 @@ class BroughtAbout(Statement, frozen=True):
         return (is_used and (self.object, self.value, self.other) in begun_values | begun_places) or None
 
 
-def serves(thing: NamedObject, kinds: tuple[str, ...]) -> bool:
+def is_of_kind(thing: NamedObject, kinds: tuple[str, ...]) -> bool:
     """Whether an object's name or category is among `kinds`."""
     return thing.name in kinds or thing.category.lower() in kinds
 
@@ -163,4 +163,4 @@ def visible_spans(scene: Scene, object_id: str) -> list[tuple[int, int]]:
 
 
 def _things_in_view(scene: Scene, kinds: tuple[str, ...]) -> list[NamedObject]:
-    return [thing for thing in scene.things.values() if serves(thing, kinds) and len(scene.frames_of(thing.id))]
+    return [thing for thing in scene.things.values() if is_of_kind(thing, kinds) and len(scene.frames_of(thing.id))]

@@ -32,8 +32,8 @@ from barista_bench.generate.candidates import (
     QuestionCandidate,
     Tally,
     by_video,
+    keep_most,
     one_per_event,
-    thin,
 )
 from barista_bench.generate.family import Family, family_words
 from barista_bench.generate.missing import UndecidedCandidates
@@ -41,7 +41,7 @@ from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import noun_of
 from barista_bench.generate.vista_clips import REVIEW_QUESTION, Order, Sequences, VistaWords, foundation_candidates
 from barista_bench.generate.wordings import Phrases, fill_form, plain_text, shuffled_forms
-from barista_bench.media.encoding import encode_video, encoder_frame, resized
+from barista_bench.media.encoding import encode_video, encoder_frame, resize_pictures
 from barista_bench.media.video import open_reader
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.domain import Domain
@@ -79,7 +79,7 @@ class VistaFamily(Family):
         sequences = Sequences(scene, self.words.fps)
         yield from foundation_candidates(scene, sequences.clips, self.words)
         for level in LEVELS:
-            for base in sequences.runs(level):
+            for base in sequences.orders(level):
                 yield from self._set_of(sequences, f"level_{level}_remix", sequences.general_set(base))
             for orders in sequences.permutation_sets(level):
                 yield from self._set_of(sequences, f"level_{level}_permutation", orders)
@@ -94,15 +94,15 @@ class VistaFamily(Family):
 
     def _set_of(self, sequences: Sequences, subtask: str, orders: Sequence[Order]) -> Iterator[QuestionCandidate]:
         scene = sequences.scene
-        slots = [{"deeds": self._phrases(scene, [sequences.clips[at].name for at in order])} for order in orders]
+        slots = [{"deeds": self._phrases(scene, [sequences.clips[index].name for index in order])} for order in orders]
         texts = [plain_text("vista/steps", row) for row in slots]
         base = orders[0]
-        breaks = [at for at in range(1, len(base)) if base[at] != base[at - 1] + 1]
-        starts = "_".join(f"{at}_from_{sequences.clips[base[at]].start:05d}" for at in (0, *breaks))
+        breaks = [index for index in range(1, len(base)) if base[index] != base[index - 1] + 1]
+        starts = "_".join(f"{index}_from_{sequences.clips[base[index]].start:05d}" for index in (0, *breaks))
         for order, text, phrases in zip(orders, texts, slots, strict=True):
-            spans = [(sequences.clips[at].start, sequences.clips[at].end) for at in order]
+            spans = [(sequences.clips[index].start, sequences.clips[index].end) for index in order]
             other_orders = [(other, text) for other, text in zip(orders, texts, strict=True) if other != order]
-            shared = next((at for at, (a, b) in enumerate(zip(order, base, strict=True)) if a != b), len(order))
+            shared = next((index for index, (a, b) in enumerate(zip(order, base, strict=True)) if a != b), len(order))
             yield QuestionCandidate(
                 subtask=subtask,
                 video_id=scene.video_id,
@@ -118,7 +118,7 @@ class VistaFamily(Family):
                     "set": f"{scene.video_id}_{starts}",
                     "spans": spans,
                     "shared": shared,
-                    "actions": [sequences.clips[at].name for at in order],
+                    "actions": [sequences.clips[index].name for index in order],
                 },
             )
 
@@ -126,10 +126,10 @@ class VistaFamily(Family):
         """Return actions in words; "it" is the only object that the previous action also had."""
         actions_in_words = [scene.action_in_words(action) for action in actions]
         phrases = list(map(self.words.action, actions_in_words))
-        for at in range(1, 0 if scene.coverage.is_partial else len(actions_in_words)):
-            is_same = noun_of(actions_in_words[at]) == noun_of(actions_in_words[at - 1])
-            if is_same and len(scene.things_done_to(actions[at - 1]) | scene.things_done_to(actions[at])) == 1:
-                phrases[at] = self.words.action_on_it(actions_in_words[at])
+        for index in range(1, 0 if scene.coverage.is_partial else len(actions_in_words)):
+            is_same = noun_of(actions_in_words[index]) == noun_of(actions_in_words[index - 1])
+            if is_same and len(scene.things_done_to(actions[index - 1]) | scene.things_done_to(actions[index])) == 1:
+                phrases[index] = self.words.action_on_it(actions_in_words[index])
         return Phrases(phrases)
 
     def offer(
@@ -146,13 +146,15 @@ class VistaFamily(Family):
             else:
                 described_texts.add(texts)
                 candidates += members
-        return self.thin_out(candidates, most, seed)
+        return self.limit_candidates(candidates, most, seed)
 
-    def thin_out(self, candidates: Sequence[QuestionCandidate], most: int, seed: int) -> list[QuestionCandidate]:
+    def limit_candidates(
+        self, candidates: Sequence[QuestionCandidate], most: int, seed: int
+    ) -> list[QuestionCandidate]:
         """Keep complete sets above level 1, of each subtask until `most` is reached."""
         clips, sets = _clips_and_sets(candidates, seed)
         counts: Counter[str] = Counter()
-        thinned = thin(clips, most, seed)
+        thinned = keep_most(clips, most, seed)
         for (subtask, _), members in sets.items():
             if counts[subtask] < most:
                 counts[subtask] += len(members)
@@ -164,7 +166,7 @@ class VistaFamily(Family):
         sets = {name: members for (_, name), members in sequences.items() if len(members) > 1}
         return _sample_sets(subtask, _foundation_sets(clips, seed) | sets, size, seed)
 
-    def deal_forms(self, items: Sequence[Item], seed: int) -> list[Item]:
+    def assign_forms(self, items: Sequence[Item], seed: int) -> list[Item]:
         """Assign forms set by set: all descriptions of a set have the same form, the next set has the next form."""
         reworded: list[Item] = []
         forms_in_turn: dict[str, Iterator[str]] = {}
@@ -223,15 +225,17 @@ def _exclusive_set(by_text: dict[str, list[QuestionCandidate]]) -> list[Question
     for text in sorted(by_text, key=lambda text: (-len(by_text[text]), text)):
         if len(set_clips) == LARGEST_FOUNDATION:
             break
-        clips = [clip for clip in by_text[text] if _excludes(clip, set_clips)]
-        other_clips = {other: [clip for clip in rows if _excludes(clip, [text])] for other, rows in set_clips.items()}
+        clips = [clip for clip in by_text[text] if _is_excluded(clip, set_clips)]
+        other_clips = {
+            other: [clip for clip in rows if _is_excluded(clip, [text])] for other, rows in set_clips.items()
+        }
         if clips and all(other_clips.values()):
             set_clips = {**other_clips, text: clips}
     clips_each = min(MOST_PER_LABEL, *(len(clips) for clips in set_clips.values())) if set_clips else 0
     return [clip for clips in set_clips.values() for clip in clips[:clips_each]] if len(set_clips) > 1 else []
 
 
-def _excludes(clip: QuestionCandidate, texts: Sequence[str] | dict[str, list[QuestionCandidate]]) -> bool:
+def _is_excluded(clip: QuestionCandidate, texts: Sequence[str] | dict[str, list[QuestionCandidate]]) -> bool:
     distractors = {choice.text for choice in clip.distractors}
     return all(text in distractors for text in texts)
 
@@ -249,10 +253,10 @@ def _sample_sets(subtask: str, sets: dict[str, list[QuestionCandidate]], size: i
             continue
         videos.update(member.video_id for member in members)
         texts = list(dict.fromkeys(member.right_text for member in members))
-        for at, member in enumerate(members):
+        for index, member in enumerate(members):
             by_text = {choice.text: choice for choice in (*member.distractors, *member.right)}
             choices, correct = tuple(by_text[text] for text in texts), (texts.index(member.right_text),)
-            items.append(Item(id=f"{subtask}/{name}/{at}", candidate=member, choices=choices, correct=correct))
+            items.append(Item(id=f"{subtask}/{name}/{index}", candidate=member, choices=choices, correct=correct))
     return items
 
 
@@ -313,7 +317,7 @@ def _entry_path(item: Item) -> str:
 def _write_set(name: str, members: Sequence[Item], out: Path, words: VistaWords) -> Iterator[MetadataRow]:
     first = members[0]
     level, kind = _level_and_type(first)
-    labels = {choice.text: f"label_{at}" for at, choice in enumerate(first.choices)}
+    labels = {choice.text: f"label_{index}" for index, choice in enumerate(first.choices)}
     stem = out / TASKS_FOLDER / ENVIRONMENT / level / kind / name.rpartition("/")[2]
     entries = [{"path": _entry_path(item), "label": labels[item.candidate.right[0].text]} for item in members]
     actions = list(dict.fromkeys(action for item in members for action in item.candidate.extra["actions"]))
@@ -345,7 +349,7 @@ def _write_videos(items: Sequence[Item], source: SceneGraph, video_id: str, out:
         @lru_cache(maxsize=CACHED_CLIPS)  # sets share clips, and decoding and converting take most of the time
         def clip(start: int, end: int) -> list[av.VideoFrame]:
             frames = list(_frames_at_rate(start, end, fps or reader.fps, words.fps))
-            return list(map(encoder_frame, resized(reader.read(frames), size)))
+            return list(map(encoder_frame, resize_pictures(reader.read(frames), size)))
 
         for item in items:
             path = out / ENVIRONMENT / _entry_path(item)

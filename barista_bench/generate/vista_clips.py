@@ -25,7 +25,7 @@ from barista_bench.generate.vista_statements import (
     HandsAtWork,
     NothingInside,
     could_be,
-    fits,
+    is_fitting,
     used_things,
 )
 from barista_bench.generate.wordings import Phrases, Slots, plain_text
@@ -134,18 +134,18 @@ class Sequences:
     def joints(self, order: Order) -> tuple[Statement, ...]:
         """Return conditions for the clips to be joined in this order."""
         joints = (self.joint(a, b) for a, b in pairwise(order))
-        as_left = (self._as_left_conditions(order[:at], order[at]) for at in range(1, len(order)))
+        as_left = (self._as_left_conditions(order[:index], order[index]) for index in range(1, len(order)))
         return *joints, *chain.from_iterable(as_left)
 
-    def is_possible(self, path: Order, at: int) -> bool:
+    def is_possible(self, path: Order, index: int) -> bool:
         """Whether a clip can follow the clips of a path, itself possible."""
-        is_next = not path or at in self.followers[path[-1]]
-        return is_next and all(condition.truth(self.scene) for condition in self._as_left_conditions(path, at))
+        is_next = not path or index in self.followers[path[-1]]
+        return is_next and all(condition.truth(self.scene) for condition in self._as_left_conditions(path, index))
 
-    def _as_left_conditions(self, path: Order, at: int) -> Iterator[AsLeft]:
+    def _as_left_conditions(self, path: Order, index: int) -> Iterator[AsLeft]:
         """Return conditions for a clip to follow a path: its objects are as they were at every joint before."""
-        for first, second in pairwise((*path, at)):
-            yield AsLeft(tuple(sorted(self._used_ids[at])), self.clips[first].end - 1, self.clips[second].start)
+        for first, second in pairwise((*path, index)):
+            yield AsLeft(tuple(sorted(self._used_ids[index])), self.clips[first].end - 1, self.clips[second].start)
 
     @cached_property
     def _used_ids(self) -> list[frozenset[str]]:
@@ -169,17 +169,17 @@ class Sequences:
 
     def depiction(self, order: Order, shown_order: Order) -> Depicts:
         """Return the statement that the clips `shown_order` show the actions of the clips `order`."""
-        spans = tuple((self.clips[at].start, self.clips[at].end) for at in shown_order)
+        spans = tuple((self.clips[index].start, self.clips[index].end) for index in shown_order)
         return Depicts(self._action_names(order), spans)
 
     def _action_names(self, order: Order) -> tuple[str, ...]:
-        return tuple(self.clips[at].name for at in order)
+        return tuple(self.clips[index].name for index in order)
 
-    def runs(self, length: int) -> Iterator[Order]:
+    def orders(self, length: int) -> Iterator[Order]:
         """Return clips that follow each other in the video, from each clip on."""
         for start in range(len(self.clips) - length + 1):
             order = tuple(range(start, start + length))
-            if all(self.is_possible(order[:at], order[at]) for at in range(len(order))):
+            if all(self.is_possible(order[:index], order[index]) for index in range(len(order))):
                 yield order
 
     def general_set(self, base: Order) -> list[Order]:
@@ -187,7 +187,7 @@ class Sequences:
 
         They share all but the last step, all but the last two, and so on down to none; in turn, up to `LARGEST_SET`.
         """
-        branches = [self._paths(base[:at], len(base), {base[at]}) for at in reversed(range(len(base)))]
+        branches = [self._paths(base[:index], len(base), {base[index]}) for index in reversed(range(len(base)))]
         by_turns = (order for row in zip_longest(*branches) for order in row if order is not None)
         return self._distinct_orders([base], by_turns, LARGEST_SET)
 
@@ -216,9 +216,11 @@ class Sequences:
                 continue
             following = self.followers[path[-1]] if path else list(range(len(self.clips)))
             paths += [
-                (*path, at)
-                for at in reversed(following)
-                if at not in path and not (len(path) == len(prefix) and at in barred) and self.is_possible(path, at)
+                (*path, index)
+                for index in reversed(following)
+                if index not in path
+                and not (len(path) == len(prefix) and index in barred)
+                and self.is_possible(path, index)
             ]
 
     def _distinct_orders(self, chosen: list[Order], orders: Iterator[Order], most: int) -> list[Order]:
@@ -226,14 +228,14 @@ class Sequences:
         for order in islice(orders, SEQUENCES_TRIED):
             if len(chosen) == most:
                 break
-            if all(self._excludes(order, other) and self._excludes(other, order) for other in chosen):
+            if all(self._is_excluded(order, other) and self._is_excluded(other, order) for other in chosen):
                 chosen.append(order)
         return chosen
 
-    def _excludes(self, order: Order, shown_order: Order) -> bool:
+    def _is_excluded(self, order: Order, shown_order: Order) -> bool:
         """Whether the shown clips exclude the words for `order`, as in `Depicts`; fast, for thousands of calls."""
-        spans = [(self.clips[at].start, self.clips[at].end) for at in shown_order]
-        return not fits(self._action_names(order), spans, lambda name, span: could_be(self.scene, name, *span))
+        spans = [(self.clips[index].start, self.clips[index].end) for index in shown_order]
+        return not is_fitting(self._action_names(order), spans, lambda name, span: could_be(self.scene, name, *span))
 
 
 def foundation_candidates(scene: Scene, clips: Sequence[ActionClip], words: VistaWords) -> Iterator[QuestionCandidate]:

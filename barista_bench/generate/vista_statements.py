@@ -8,7 +8,7 @@ from typing import ClassVar, TypeVar
 
 from barista_bench.generate.nearby import excludes_action, moments_of
 from barista_bench.generate.scene import Scene, cached_by_scene
-from barista_bench.generate.spans import NamedObject, overlapping, verb_of
+from barista_bench.generate.spans import NamedObject, find_overlapping, verb_of
 from barista_bench.generate.statements import Statement, Truth
 from barista_bench.scene_graph import Layer
 
@@ -35,12 +35,12 @@ class Depicts(Statement, frozen=True):
             for name, (start, end) in zip(self.actions, self.spans, strict=True)
         ):
             return True
-        if not all(overlapping(scene.actions, *span) for span in self.spans):
+        if not all(find_overlapping(scene.actions, *span) for span in self.spans):
             return None
-        return None if fits(self.actions, self.spans, lambda name, span: could_be(scene, name, *span)) else False
+        return None if is_fitting(self.actions, self.spans, lambda name, span: could_be(scene, name, *span)) else False
 
 
-def fits(actions: Sequence[str], clips: Sequence[ClipT], can_be: Callable[[str, ClipT], Sequence[bool]]) -> bool:
+def is_fitting(actions: Sequence[str], clips: Sequence[ClipT], can_be: Callable[[str, ClipT], Sequence[bool]]) -> bool:
     """Whether clips can be interpreted as actions in their order; one recorded activity may be several of them.
 
     Args:
@@ -48,8 +48,8 @@ def fits(actions: Sequence[str], clips: Sequence[ClipT], can_be: Callable[[str, 
     """
     fitted_count = 0
     for clip in clips:
-        for at in range(len(can_be(actions[0], clip))):
-            while fitted_count < len(actions) and can_be(actions[fitted_count], clip)[at]:
+        for frame in range(len(can_be(actions[0], clip))):
+            while fitted_count < len(actions) and can_be(actions[fitted_count], clip)[frame]:
                 fitted_count += 1
     return fitted_count == len(actions)
 
@@ -60,12 +60,12 @@ def could_be(scene: Scene, action: str, start: int, end: int) -> tuple[bool, ...
 
     An activity implied by a value could be any of the value's verbs.
     """
-    values = {span.value for span in overlapping(scene.values, start, end)}
+    values = {span.value for span in find_overlapping(scene.values, start, end)}
     is_ongoing = any(verb_of(action) in scene.domain.ongoing.get(value, ()) for value in values)
     return tuple(
         is_ongoing
         or not excludes_action(scene, action, other.name, (max(start, other.start) + min(end, other.end)) // 2)
-        for other in overlapping(scene.actions, start, end)
+        for other in find_overlapping(scene.actions, start, end)
     )
 
 
@@ -117,7 +117,9 @@ class Continues(Statement, frozen=True):
         parts = {thing for thing in scene.things.values() if scene.wholes.get(thing.id, frozenset()) & wholes}
         between = used_things(scene, *sorted((self.last, self.first)))
         for thing in used:
-            before, after = (_states(scene, thing, at) | _places(scene, thing, at) for at in (self.last, self.first))
+            before, after = (
+                _states(scene, thing, frame) | _places(scene, thing, frame) for frame in (self.last, self.first)
+            )
             # Without records, the state in which a hand left it is unknown.
             if before != after or (not before and thing in between):
                 return False
@@ -157,7 +159,7 @@ class NothingInside(Statement, frozen=True):
     def recorded_truth(self, scene: Scene) -> Truth:
         return not any(
             (span.predicate, span.other.id) == (self.predicate, self.object)
-            for span in overlapping(scene.places, self.start, self.end)
+            for span in find_overlapping(scene.places, self.start, self.end)
         )
 
 
@@ -191,12 +193,12 @@ def _holdings(scene: Scene, frame: int) -> frozenset[tuple[str, str]]:
 def follow_each_other(scene: Scene, last: int, first: int) -> bool:
     """Whether the second of two frames comes after the first, within the domain's `gap`, with no activity between."""
     is_next = 0 < first - last <= scene.frames_in(scene.domain.lengths.gap)
-    return is_next and not overlapping(scene.actions, last + 1, first)
+    return is_next and not find_overlapping(scene.actions, last + 1, first)
 
 
 def used_things(scene: Scene, start: int, end: int) -> set[NamedObject]:
     """Return objects that hands use at some time in [start, end)."""
-    return {use.thing for use in overlapping(scene.uses, start, end)}
+    return {use.thing for use in find_overlapping(scene.uses, start, end)}
 
 
 @cached_by_scene
@@ -204,8 +206,12 @@ def _is_unchanged(scene: Scene, object_id: str, last: int, first: int) -> bool:
     """Whether recorded state, place and holder of an object are the same on two frames."""
     thing = scene.things[object_id]
     before, after = (
-        (_states(scene, thing, at), _places(scene, thing, at), {s for s, o in _holdings(scene, at) if o == object_id})
-        for at in (last, first)
+        (
+            _states(scene, thing, frame),
+            _places(scene, thing, frame),
+            {s for s, o in _holdings(scene, frame) if o == object_id},
+        )
+        for frame in (last, first)
     )
     return before == after
 

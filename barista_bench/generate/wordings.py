@@ -82,7 +82,7 @@ def shuffled_forms(wording: str, seed: int) -> list[str]:
     return order
 
 
-def deal_forms(items: Sequence[Item], seed: int) -> list[Item]:
+def assign_forms(items: Sequence[Item], seed: int) -> list[Item]:
     """Return the items with their questions in forms assigned in turn, first to one answer, then to the next.
 
     Each form is used about equally often for every answer, and for every place of the right choice.

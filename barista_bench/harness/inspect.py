@@ -24,7 +24,7 @@ from barista_bench.harness.inspect_judge import check_judged, judge as judge_ans
 from barista_bench.harness.questions import QuestionSet, question_set, question_sets
 from barista_bench.models.served.requests import data_url
 from barista_bench.models.served.settings import ServedSettings
-from barista_bench.models.settings import checked, part_of
+from barista_bench.models.settings import check_settings, part_of
 from barista_bench.runs.log.inputs import sample_seed
 
 
@@ -89,7 +89,7 @@ async def _pose(state: TaskState, prompt: Prompt) -> TaskState:
 
     def messages() -> list[ChatMessage]:
         questions = ours.questions_of(state)
-        served = checked(ServedSettings, part_of(questions.config, ServedSettings))
+        served = check_settings(ServedSettings, part_of(questions.config, ServedSettings))
         return ours.chat(prompt, [data_url(image, served) for image in questions.images(str(state.sample_id), prompt)])
 
     state.messages = await anyio.to_thread.run_sync(messages)
@@ -135,7 +135,7 @@ def oracle() -> Solver:
 
 
 @metric(scores="unreduced")
-def figures() -> Metric:
+def compute_metrics() -> Metric:
     """Return all scores of `barista-bench score`, over all samples, and the number of samples of each status.
 
     `trained_on` counts the videos of these examples that the model was trained on: above 0, the scores have no rank.
@@ -148,12 +148,12 @@ def figures() -> Metric:
         score_fields = [score.score.metadata or {} for score in scores]
         trained_on = {fields[ours.TRAINED_ON] for fields in score_fields if fields.get(ours.TRAINED_ON)}
         samples = [ours.logged_sample(questions, fields) for fields in score_fields]
-        return {**questions.figures(samples), ours.TRAINED_ON: len(trained_on)}
+        return {**questions.compute_metrics(samples), ours.TRAINED_ON: len(trained_on)}
 
     return calculate
 
 
-@scorer(metrics=[figures()])
+@scorer(metrics=[compute_metrics()])
 def answers() -> Scorer:
     """Read each answer with the task's parser and compare it with the reference; a sample's value is scores by name."""
 

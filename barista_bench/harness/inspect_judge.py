@@ -19,13 +19,13 @@ from barista_bench.harness.questions import QuestionSet, question_set
 from barista_bench.judging.answers import RunAnswers, asks_for_reasons
 from barista_bench.judging.config import JudgeConfig
 from barista_bench.judging.judge_folder import JudgeDescription
-from barista_bench.judging.judged_run import GroupFigures
+from barista_bench.judging.judged_run import GroupMetrics
 from barista_bench.judging.results import MEAN
 from barista_bench.judging.rubric import load_rubric
 from barista_bench.judging.scoring import read_replies
 from barista_bench.judging.session import describe_judge, judge_questions, reply_reading
 from barista_bench.models import ModelIdentity
-from barista_bench.models.settings import checked
+from barista_bench.models.settings import check_settings
 from barista_bench.runs.ask.replies import RepeatedPrompt, reply_record
 from barista_bench.runs.log.sample_log import SampleRecord
 from barista_bench.runs.score.samples import ScoredSample
@@ -53,11 +53,11 @@ def _judge_description(key: str, name: str) -> JudgeDescription:
     """Return the description of this judge, with the default settings of `barista-bench judge`."""
     task = question_set(key).task
     rubric = None if asks_for_reasons(task) else load_rubric(task)
-    return describe_judge(checked(JudgeConfig, {"run": ".", "judge": name}), ModelIdentity(name), rubric)
+    return describe_judge(check_settings(JudgeConfig, {"run": ".", "judge": name}), ModelIdentity(name), rubric)
 
 
 @metric(scores="unreduced")
-def judged() -> Metric:
+def score_with_judge() -> Metric:
     """Return the scores of `barista-bench judge`, over all samples, and the number of samples with a verdict."""
 
     def calculate(scores: list[SampleScore]) -> Value:
@@ -67,12 +67,12 @@ def judged() -> Metric:
         questions = question_set((scores[0].sample_metadata or {})[ours.QUESTIONS])
         replies = [msgspec.convert(reply, SampleRecord) for kept in logged for reply in kept["replies"]]
         samples = [ours.logged_sample(questions, kept) for kept in logged]
-        return dict(_figures(questions, logged[0]["judge"], samples, replies))
+        return dict(_compute_metrics(questions, logged[0]["judge"], samples, replies))
 
     return calculate
 
 
-@scorer(metrics=[judged()])
+@scorer(metrics=[score_with_judge()])
 def judge() -> Scorer:
     """Let the model in the role `grader` score each answer; a sample's value is its scores by name."""
 
@@ -81,8 +81,8 @@ def judge() -> Scorer:
         grader = get_model(role=ROLE, required=True)
         described = _judge_description(questions.key, str(grader))
 
-        async def reply(question: RepeatedPrompt, draw: int) -> SampleRecord:
-            (seed,) = question.request([draw]).seeds
+        async def reply(question: RepeatedPrompt, repetition: int) -> SampleRecord:
+            (seed,) = question.request([repetition]).seeds
             config = described.config
             generate_config = GenerateConfig(
                 temperature=config.temperature,
@@ -93,13 +93,15 @@ def judge() -> Scorer:
                 seed=ours.sent_seed(grader, seed),
             )
             output = await grader.generate(ours.chat(question.prompt), config=generate_config)
-            return reply_record(question, draw, ours.completion(output), *reply_reading(described))
+            return reply_record(question, repetition, ours.completion(output), *reply_reading(described))
 
         distinct = RunAnswers.of(_Run(questions.task, (sample,))).distinct
-        asked_draws = [(question, draw) for question in judge_questions(described, distinct) for draw in question.keys]
-        replies = await collect(*(reply(question, draw) for question, draw in asked_draws))
+        asked_repetitions = [
+            (question, repetition) for question in judge_questions(described, distinct) for repetition in question.keys
+        ]
+        replies = await collect(*(reply(question, repetition) for question, repetition in asked_repetitions))
         return Score(
-            value={**_figures(questions, str(grader), [sample], replies)},
+            value={**_compute_metrics(questions, str(grader), [sample], replies)},
             explanation="\n\n".join(record.text or "" for record in replies) or "nothing to judge",
             metadata={**ours.kept_fields(sample, state), "judge": str(grader), "replies": msgspec.to_builtins(replies)},
         )
@@ -107,16 +109,16 @@ def judge() -> Scorer:
     return score
 
 
-def _figures(
+def _compute_metrics(
     questions: QuestionSet, name: str, samples: Sequence[ScoredSample], replies: Sequence[SampleRecord]
 ) -> dict[str, float]:
     scored = [sample for group in questions.by_repetition(samples).values() for sample in group.samples]
     records = {record.key: record for record in replies}
     run = _Run(questions.task, tuple(scored))
     judged_run = read_replies(run, _judge_description(questions.key, name), records)
-    values = GroupFigures(questions.task, judged_run).values(range(len(scored)))
+    values = GroupMetrics(questions.task, judged_run).values(range(len(scored)))
     return {
-        **{figure: statistics.fmean(of_runs) for figure, of_runs in values.items()},
+        **{metric: statistics.fmean(of_runs) for metric, of_runs in values.items()},
         "samples": len(scored),
-        "judged": sum(value is not None for value in judged_run.figures[MEAN].values),
+        "judged": sum(value is not None for value in judged_run.metrics[MEAN].values),
     }

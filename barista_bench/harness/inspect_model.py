@@ -25,7 +25,7 @@ from barista_bench.models import Completion, GenerationConfig, Request, TokenLog
 from barista_bench.models.base import FinishReason
 from barista_bench.models.box_formats import box_format_of
 from barista_bench.models.finish_reasons import Meaning, meaning_of
-from barista_bench.models.settings import checked
+from barista_bench.models.settings import check_settings
 from barista_bench.runs.ask.catalog import load_model, specialists
 from barista_bench.runs.ask.config import ModelSettings
 from barista_bench.runs.ask.runner import trained_videos
@@ -95,7 +95,9 @@ def sample_of(state: TaskState) -> tuple[QuestionSet, ScoredSample]:
     if state.store.get(IS_CUT, False) and answer.finish_reason == "stop":
         answer = replace(answer, finish_reason="length")
     earlier, box_format = state.store.get(EARLIER, []), boxes_of(state)
-    return questions, questions.sample(str(state.sample_id), answer, box_format, run=state.epoch - 1, earlier=earlier)
+    return questions, questions.sample(
+        str(state.sample_id), answer, box_format, repetition=state.epoch - 1, earlier=earlier
+    )
 
 
 def kept_fields(sample: ScoredSample, state: TaskState) -> dict[str, Any]:
@@ -164,7 +166,7 @@ class BaristaAPI(ai.ModelAPI):
                 f"barista/{model_name} answers examples, not messages. Fix: name a checkpoint, or ask --solver "
                 "barista_bench/oracle"
             )
-        settings = checked(ModelSettings, {**model_args, "model": model_name})
+        settings = check_settings(ModelSettings, {**model_args, "model": model_name})
         self.model = load_model(settings, [])
         self.training = trained_videos(settings, self.model.box_format)
         self._batcher = Batcher(self.model)

@@ -120,16 +120,16 @@ def target(row: Row) -> str:
 def process_results(row: Row, results: Sequence[str]) -> dict[str, AnsweredRow]:
     """Return the answers for each score: all scores use the same answers."""
     answered = {"questions": row["questions"], "example_id": row["example_id"], "texts": list(results)}
-    return {question_set(row["questions"]).task.primary: answered, "figures": answered}
+    return {question_set(row["questions"]).task.primary: answered, "metrics": answered}
 
 
-def figures(rows: Sequence[AnsweredRow]) -> dict[str, float]:
+def compute_metrics(rows: Sequence[AnsweredRow]) -> dict[str, float]:
     """Return all scores of `barista-bench score`, over all samples, and the number of samples of each status."""
     questions = question_set(rows[0]["questions"])
     box_format = _boxes(questions)
-    return questions.figures(
+    return questions.compute_metrics(
         [
-            questions.sample(row["example_id"], Completion(text), box_format, run=run)
+            questions.sample(row["example_id"], Completion(text), box_format, repetition=run)
             for row in rows
             for run, text in enumerate(row["texts"])
         ]
@@ -138,7 +138,7 @@ def figures(rows: Sequence[AnsweredRow]) -> dict[str, float]:
 
 def primary(rows: Sequence[AnsweredRow]) -> float:
     """Return the primary metric's score of the task; NaN if these samples have no score."""
-    return figures(rows).get(question_set(rows[0]["questions"]).task.primary, math.nan)
+    return compute_metrics(rows).get(question_set(rows[0]["questions"]).task.primary, math.nan)
 
 
 def _question(row: Row) -> tuple[QuestionSet, Prompt]:

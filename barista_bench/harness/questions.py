@@ -24,13 +24,13 @@ from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import ConfigError
 from barista_bench.models import Completion
 from barista_bench.runs.ask.answers import answer_fields, answer_status
-from barista_bench.runs.ask.config import QUESTION_SETTINGS, RunConfig, checked
+from barista_bench.runs.ask.config import QUESTION_SETTINGS, RunConfig, check_settings
 from barista_bench.runs.ask.opening import open_questions
 from barista_bench.runs.log.inputs import digest
 from barista_bench.runs.log.sample_log import SampleRecord
 from barista_bench.runs.run_folder import OpenedTask
 from barista_bench.runs.score.samples import Counted, ScoredSample, counted_samples, read_sample
-from barista_bench.runs.score.scoring import shared_figures
+from barista_bench.runs.score.scoring import shared_metrics
 
 log = logging.getLogger(__name__)
 _SETTINGS_BY_KEY: dict[str, str] = {}
@@ -74,18 +74,24 @@ class QuestionSet:
         return self.examples[self.positions[example_id]].images(self.task) if prompt.image_count else ()
 
     def sample(
-        self, example_id: str, answer: Completion, box_format: BoxFormat, *, run: int = 0, earlier: Sequence[str] = ()
+        self,
+        example_id: str,
+        answer: Completion,
+        box_format: BoxFormat,
+        *,
+        repetition: int = 0,
+        earlier: Sequence[str] = (),
     ) -> ScoredSample:
         """Return an answer as `run` logs it (without the digests of the request) and `score` reads it, not yet scored.
 
         Args:
             box_format: how the model writes boxes.
-            run: repetition, from 0.
+            repetition: repetition, from 0.
             earlier: the answers before it, for a task with several steps.
         """
         status, error = answer_status(answer)
         fields = {**answer_fields(answer), "earlier": tuple(earlier) or None}
-        return self.read(SampleRecord("", "", example_id, run, status, error=error, **fields), box_format)
+        return self.read(SampleRecord("", "", example_id, repetition, status, error=error, **fields), box_format)
 
     def read(self, record: SampleRecord, box_format: BoxFormat) -> ScoredSample:
         """Read the record again, without scoring it."""
@@ -95,15 +101,15 @@ class QuestionSet:
         """Return samples compared with the reference, in the order of `run`, by repetition."""
         return counted_samples(
             self.task,
-            sorted(samples, key=lambda sample: (self.positions[sample.example.example_id], sample.record.run)),
+            sorted(samples, key=lambda sample: (self.positions[sample.example.example_id], sample.record.repetition)),
         )
 
-    def figures(self, samples: Sequence[ScoredSample]) -> dict[str, float]:
+    def compute_metrics(self, samples: Sequence[ScoredSample]) -> dict[str, float]:
         """Return the results of these samples: scores, means over repetitions, and the count of each status."""
-        details = [group.resampled.statistics.published_figures() for group in self.by_repetition(samples).values()]
+        details = [group.resampled.statistics.published_metrics() for group in self.by_repetition(samples).values()]
         statuses = status_counts(sample.record.status for sample in samples)
         return {
-            **{name: statistics.fmean(values) for name, values in shared_figures(details).items()},
+            **{name: statistics.fmean(values) for name, values in shared_metrics(details).items()},
             "samples": len(samples),
             **{name: count for name, count in statuses.items() if name != Status.INFRA_ERROR},
         }
@@ -119,7 +125,7 @@ def question_sets(settings: Mapping[str, object]) -> list[QuestionSet]:
     if unknown := settings.keys() - QUESTION_SETTINGS:
         raise ConfigError(f"no setting {min(unknown)!r} here. Fix: use some of {', '.join(sorted(QUESTION_SETTINGS))}")
     # The harness has a separate model and log: neither of these two settings is used.
-    config = checked(RunConfig, {**settings, "model": "oracle", "out": "."})
+    config = check_settings(RunConfig, {**settings, "model": "oracle", "out": "."})
     sets = []
     for opened_task in open_questions(config):
         task = opened_task.task

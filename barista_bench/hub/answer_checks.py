@@ -131,7 +131,7 @@ def _expected_answers(run: ScoredRun, described: RunDescription, *, linked: bool
         model=ModelIdentity(**identity.model.asked_as),
         box_format=identity.model.box_format.format,
         generation=identity.generation,
-        runs=described.runs,
+        repetitions=described.repetitions,
         data=described.data,
         split=run.examples.split,
         training_videos=described.training_videos,
@@ -145,12 +145,12 @@ def _expected_answers(run: ScoredRun, described: RunDescription, *, linked: bool
             example.example_id, number, own.fingerprint, own.prompt, own.media
         )
         for example, own in zip(run.examples.examples, inputs, strict=True)
-        for number in range(described.runs if own.is_readable else 0)
+        for number in range(described.repetitions if own.is_readable else 0)
     }
 
 
 def _line(record: SampleRecord) -> AskedLine:
-    return AskedLine(record.example_id, record.run, record.fingerprint, record.prompt, record.media)
+    return AskedLine(record.example_id, record.repetition, record.fingerprint, record.prompt, record.media)
 
 
 def _check_asked_examples(run: ScoredRun) -> None:
@@ -164,7 +164,7 @@ def _check_steps(run: ScoredRun) -> None:
     """Refuse samples whose answers, tokens or seconds differ from the logged answers of their steps."""
     earlier_steps = read_steps(run.folder)
     for record in (sample.record for sample in run.samples if sample.record.is_finished):
-        steps = logged_steps(earlier_steps, record.key, record.fingerprint, record.example_id, record.run)
+        steps = logged_steps(earlier_steps, record.key, record.fingerprint, record.example_id, record.repetition)
         earlier = record.earlier or ()
         if len(steps) == len(earlier):  # a refusal ends a sample, and is no step
             is_same = earlier == tuple(step.text or "" for step in steps)
@@ -172,7 +172,7 @@ def _check_steps(run: ScoredRun) -> None:
             is_same = bool(steps) and _answer_of(record) == _answer_of(with_steps(steps[:-1], steps[-1]))
         if not is_same:
             raise DataError(
-                f"{run.folder}: {record.example_id!r:.200} run {record.run} differs from its steps. "
+                f"{run.folder}: {record.example_id!r:.200} run {record.repetition} differs from its steps. "
                 "Fix: start a new run"
             )
 

@@ -75,7 +75,7 @@ class BoardEntry:
     value: float
     low: float | None
     high: float | None
-    runs: int
+    repetitions: int
     coverage: float
     revision: str | None
     version: str
@@ -133,7 +133,7 @@ def read_board(folder: str | Path, dataset: str | Path | None = None) -> Board:
     entries: list[BoardEntry] = []
     refused: list[RefusedSubmission] = []
     records: dict[str, set[Comparability]] = defaultdict(set)
-    names, left_out = _bounded(_files(root / "results"))
+    names, left_out = _limit_files(_files(root / "results"))
     for name in names:
         path = root / name
         if path.name == JUDGED_FILE and (path.parent / RESULTS_FILE).exists():
@@ -150,7 +150,7 @@ def read_board(folder: str | Path, dataset: str | Path | None = None) -> Board:
     return Board(tuple(entries), (*left_out, *refused))
 
 
-def _bounded(names: Iterable[str]) -> tuple[list[str], list[RefusedSubmission]]:
+def _limit_files(names: Iterable[str]) -> tuple[list[str], list[RefusedSubmission]]:
     """Return the first `MAX_FILES` paths of each submitter, `results/<org>/...`; and the submitters with more."""
     counts, kept = Counter[str](), []
     for name in names:
@@ -187,7 +187,7 @@ def fetch_results(
             refused.append(RefusedSubmission(file.path, f"has {file.size} bytes, or no plain name: not fetched"))
         else:
             paths.append(file.path)
-    paths, left_out = _bounded(sorted(paths))
+    paths, left_out = _limit_files(sorted(paths))
     Path(folder).mkdir(parents=True, exist_ok=True)
     if paths:
         snapshot_download(
@@ -264,7 +264,7 @@ def _read_rules(root: Path) -> BoardRules:
     if path.stat().st_size > checks.MAX_FILE:
         raise DataError(f"{path}: is larger than {checks.MAX_FILE} bytes. Fix: make it smaller")
     content = checks.load_yaml(path.read_bytes(), str(path))
-    return checks.checked(BoardRules, {} if content is None else content, str(path))
+    return checks.check_schema(BoardRules, {} if content is None else content, str(path))
 
 
 def _files(results: Path) -> Iterator[str]:
@@ -281,7 +281,7 @@ def _entry(path: Path, name: str, rules: BoardRules) -> BoardEntry:
     if len(parts) != 5 or parts[-1] != RESULTS_FILE:
         raise DataError(f"{name}: is not results/<org>/<model>/<leaderboard>/{RESULTS_FILE}. {_REMEDY}")
     model = f"{parts[1]}/{parts[2]}"
-    checks.checked(RootModel[checks.RepoId], model, name)
+    checks.check_schema(RootModel[checks.RepoId], model, name)
     results = read_results(_checked_path(path, name))
     checks.check_model(results, name)
     checks.check_results(results, name)
@@ -293,21 +293,23 @@ def _entry(path: Path, name: str, rules: BoardRules) -> BoardEntry:
     _check_task(results, board, rules, name)
     judged = _read_judged(path, name, results) if checks.is_floor(results) else None
     _check_rules(results, judged, board, rules, name)
-    figure = judged.figures[MEAN] if judged else results.figures[results.primary]
-    interval = checks.interval_of(figure)
+    metric = judged.metrics[MEAN] if judged else results.metrics[results.primary]
+    interval = checks.interval_of(metric)
     coverage = results.coverage.scored / results.coverage.expected
     circumstances = (
-        f"{name} {value}" for name, value in results.circumstances.items() if name != "runs" and value is not None
+        f"{name} {value}"
+        for name, value in results.circumstances.items()
+        if name != "repetitions" and value is not None
     )
     return BoardEntry(
         model=results.model.label,
         record=judged.comparability if judged else results.comparability,
         metric="judge_score" if judged else results.primary,
         circumstances=", ".join(circumstances),
-        value=checks.published(figure.mean),
-        low=checks.published(interval[0]) if interval else None,
-        high=checks.published(interval[1]) if interval else None,
-        runs=results.runs,
+        value=checks.round_for_publication(metric.mean),
+        low=checks.round_for_publication(interval[0]) if interval else None,
+        high=checks.round_for_publication(interval[1]) if interval else None,
+        repetitions=results.repetitions,
         coverage=min(coverage, checks.judged_fraction(judged)) if judged else coverage,
         revision=(results.model.revision or "")[:SHORT] or None,
         version=results.barista_bench,
@@ -317,7 +319,7 @@ def _entry(path: Path, name: str, rules: BoardRules) -> BoardEntry:
 
 def _check_task(results: Results, board: str, rules: BoardRules, name: str) -> None:
     """Refuse a leaderboard that is neither of this package's tasks nor in the rules, and other primary metrics."""
-    checks.checked(RootModel[checks.TaskId], board, name)
+    checks.check_schema(RootModel[checks.TaskId], board, name)
     dataset = results.dataset
     tasks = TASKS.get(dataset.benchmark, Tasks((), {}))
     primary = tasks.primary.get(dataset.task)
@@ -377,7 +379,7 @@ def _table(record: Comparability, group: Sequence[BoardEntry], why: str) -> Tabl
     costs = [name for name in _COSTS if any(name in entry.costs for entry in group)]
     rows: list[tuple[Value, ...]] = [
         (
-            *(rank, entry.model, entry.value, entry.low, entry.high, entry.runs, round(entry.coverage, 4)),
+            *(rank, entry.model, entry.value, entry.low, entry.high, entry.repetitions, round(entry.coverage, 4)),
             *(round(entry.costs[name], 2) if name in entry.costs else None for name in costs),
             *(entry.revision, entry.version, entry.circumstances),
         )
@@ -386,7 +388,18 @@ def _table(record: Comparability, group: Sequence[BoardEntry], why: str) -> Tabl
     rows.sort(key=lambda row: row[0] is None)
     judge = f", judged by {record.judge.name} with rubric {record.judge.rubric[:SHORT]}" if record.judge else ""
     took = (f"{name.replace('_', ' ')} a sample" for name in costs)
-    head = ("rank", "model", "value", "95% low", "95% high", "runs", "coverage", *took, "revision", "barista_bench")
+    head = (
+        "rank",
+        "model",
+        "value",
+        "95% low",
+        "95% high",
+        "repetitions",
+        "coverage",
+        *took,
+        "revision",
+        "barista_bench",
+    )
     examples = f"examples {record.content_hash[:SHORT]}, asked in the wording {record.wording}"
     apart = f"; stands apart from other tables of the task by {why}" if why else ""
     metric = f"version {record.task_version}, {group[0].metric}"

@@ -40,7 +40,7 @@ from barista_bench.files.text_out import first_line
 from barista_bench.hub.number_checks import check_judged_numbers, check_numbers, require
 from barista_bench.judging.results import MEAN, JudgedResults
 from barista_bench.runs.score.comparability import Comparability, differences
-from barista_bench.runs.score.results import Figure, Results
+from barista_bench.runs.score.results import MetricValue, Results
 
 MAX_FILE: Final = MAX_YAML
 """Bytes of a file that is read."""
@@ -189,12 +189,12 @@ class SpaceCardMetadata(BaseModel):
 
 def read_eval_results(text: str | bytes, where: str) -> EvalResults:
     """Check the text of a `.eval_results/*.yaml`. Raises DataError, which names `where` and the field."""
-    return checked(EvalResults, load_yaml(text, where), where)
+    return check_schema(EvalResults, load_yaml(text, where), where)
 
 
 def read_model_index(content: object, where: str) -> list[dict[str, Any]]:
     """Check the parts of a card's `model-index` that must be valid to add to it. Raises DataError."""
-    checked(RootModel[Annotated[list[_IndexedModel], Field(min_length=1)]], content, where)
+    check_schema(RootModel[Annotated[list[_IndexedModel], Field(min_length=1)]], content, where)
     return cast("list[dict[str, Any]]", content)
 
 
@@ -203,7 +203,7 @@ def load_yaml(text: str | bytes, where: str) -> object:
     return read_plain(text, where, error=DataError, remedy="correct or delete it")
 
 
-def checked(schema: type[Model], content: object, where: str) -> Model:
+def check_schema(schema: type[Model], content: object, where: str) -> Model:
     """Return `content` as `schema`. Raises DataError, which names the first invalid field and its fault."""
     with validation(where):
         return schema.model_validate(content)
@@ -283,14 +283,14 @@ def check_judged(judged: JudgedResults, results: Results, where: str) -> None:
     for field, judged_value, run_value in (
         ("model", judged.model, results.model.name),
         ("model_revision", judged.model_revision, results.model.revision),
-        ("runs", judged.runs, results.runs),
+        ("repetitions", judged.repetitions, results.repetitions),
         ("dataset", judged.dataset, results.dataset),
     ):
         complaint = f"{where}: {field}: {judged_value!r:.200} were judged, but the run has {run_value!r:.200}"
         require(judged_value == run_value, complaint, _JUDGE)
     may_come_along = judged.answers.wording.startswith(RELEASED_RUN)
     require(judged.method != "released" or may_come_along, f"{where}: method: no verdicts came with this run", _JUDGE)
-    require(MEAN in judged.figures, f"{where}: figures: no usable verdict", _JUDGE)
+    require(MEAN in judged.metrics, f"{where}: metrics: no usable verdict", _JUDGE)
     check_judged_numbers(judged, results, where)
 
 
@@ -311,19 +311,19 @@ def is_floor(results: Results) -> bool:
     return results.primary.startswith(f"{FLOOR}_")
 
 
-def interval_of(figure: Figure) -> tuple[float, float] | None:
+def interval_of(metric: MetricValue) -> tuple[float, float] | None:
     """Return the 95% interval of a score; None without an interval."""
-    low, high = figure.low, figure.high
+    low, high = metric.low, metric.high
     return None if low is None or high is None else (low, high)
 
 
-def published(figure: float) -> float:
+def round_for_publication(metric: float) -> float:
     """Return a score in published form.
 
     >>> published(0.53412)
     53.41
     """
-    return round(figure * SCALE, DIGITS)
+    return round(metric * SCALE, DIGITS)
 
 
 def leaderboard_name(record: Comparability) -> str:

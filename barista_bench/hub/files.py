@@ -15,7 +15,7 @@ from huggingface_hub.repocard import REGEX_YAML_BLOCK
 
 from barista_bench.errors import DataError
 from barista_bench.files.owned_folders import SUBMISSION, replacing_folder
-from barista_bench.files.reading import confined
+from barista_bench.files.reading import confine
 from barista_bench.files.text_out import holds_key
 from barista_bench.hub.checks import MAX_FILE, EvalResults, dump_yaml, load_yaml, read_eval_results, read_model_index
 from barista_bench.hub.submission import IndexResult, Submission, as_json, public_judged, public_results
@@ -114,7 +114,7 @@ def write_files(files: Files, out: str | Path) -> list[Path]:
         return []
     with replacing_folder(out, SUBMISSION) as fresh:
         for name, content in new_contents.items():
-            target = confined(fresh, name)
+            target = confine(fresh, name)
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(content)
     return changed_paths

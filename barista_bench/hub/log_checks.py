@@ -29,7 +29,7 @@ class AskedLine(NamedTuple):
     def is_of(self, record: SampleRecord) -> bool:
         """Return True if a line answers this question, by all fields that identify the question."""
         sent = record.prompt in ("", self.prompt) and record.media in ("", self.media)
-        return sent and (record.example_id, record.run, record.fingerprint) == self[:3]
+        return sent and (record.example_id, record.repetition, record.fingerprint) == self[:3]
 
 
 Expected = Mapping[str, AskedLine]
@@ -57,7 +57,7 @@ def check_log(paths: Iterable[Path], expected: Expected, remedy: str) -> None:
                 if record.key not in expected or not expected[record.key].is_of(record):
                     raise DataError(
                         f"{where}: answers another question than the run's ({record.example_id!r:.80}, run or draw "
-                        f"{record.run}). Fix: {remedy}"
+                        f"{record.repetition}). Fix: {remedy}"
                     )
                 content = hashlib.sha256(line).digest()
                 if answers.setdefault(record.key, content) != content:

@@ -9,10 +9,10 @@ from typing import Final
 
 from barista_bench.core.status import Status
 from barista_bench.errors import DataError
-from barista_bench.judging.results import MEAN, CategoryFigures, JudgedResults
-from barista_bench.runs.described import MAX_RUNS
+from barista_bench.judging.results import MEAN, CategoryMetrics, JudgedResults
+from barista_bench.runs.described import MAX_REPETITIONS
 from barista_bench.runs.score.costs import COST_NAMES, Cost
-from barista_bench.runs.score.results import Figure, Results
+from barista_bench.runs.score.results import MetricValue, Results
 
 _ROUNDING: Final = 1e-6
 _READABLE: Final = (Status.OK, Status.TRUNCATED, Status.TRUNCATED_THINKING)
@@ -46,28 +46,31 @@ Complaints = Iterator[tuple[str, str]]
 
 
 def _complaints(results: Results) -> Complaints:
-    runs, dataset, timing = results.runs, results.dataset, results.timing
-    yield "runs", "" if 1 <= runs <= MAX_RUNS else f"is {runs}"
+    repetitions, dataset, timing = results.repetitions, results.dataset, results.timing
+    yield "repetitions", "" if 1 <= repetitions <= MAX_REPETITIONS else f"is {repetitions}"
     within = dataset.limit is None or dataset.examples <= dataset.limit
     yield "dataset.examples", "" if dataset.examples and within else f"is {dataset.examples}, limit {dataset.limit}"
-    primary = results.figures.get(results.primary)
+    primary = results.metrics.get(results.primary)
     lacks = f"lacks the primary figure {results.primary!r:.80}"
-    yield "figures", lacks if primary is None else _outside(primary) and f"{results.primary} {_outside(primary)}"
+    yield "metrics", lacks if primary is None else _outside(primary) and f"{results.primary} {_outside(primary)}"
     yield from _coverage(results)
     by_detail = {
         name: [detail.get(name) for detail in results.details]
         for name, value in (results.details[0] if results.details else {}).items()
         if isinstance(value, float) and all(name in detail for detail in results.details)
     }
-    yield "figures", "" if by_detail.keys() == results.figures.keys() else "are others than those of details"
-    for name, figure in results.figures.items():
-        yield f"figures.{name}", _figure_complaint(figure, runs)
-        yield f"figures.{name}.runs", "" if figure.runs == by_detail[name] else "are others than those of details"
+    yield "metrics", "" if by_detail.keys() == results.metrics.keys() else "are others than those of details"
+    for name, metric in results.metrics.items():
+        yield f"metrics.{name}", _metric_complaint(metric, repetitions)
+        yield (
+            f"metrics.{name}.repetitions",
+            "" if metric.repetitions == by_detail[name] else "are others than those of details",
+        )
     for key, groups in results.breakdowns.items():
         for value, group in groups.items():
             is_part = 1 <= group.examples <= dataset.examples
             yield f"breakdowns.{key}.{value}.examples", "" if is_part else f"is {group.examples} of {dataset.examples}"
-            yield f"breakdowns.{key}.{value}", _figure_complaint(group.figure, runs) or _outside(group.figure)
+            yield f"breakdowns.{key}.{value}", _metric_complaint(group.metric, repetitions) or _outside(group.metric)
     if (fit := results.box_fit) is not None:
         is_fraction = max(fit.mean_best_iou, fit.better_iou or 0.0) <= 1 + _ROUNDING
         are_parts = max(fit.without_area, fit.outside) <= fit.boxes and fit.answers <= results.coverage.answered
@@ -77,12 +80,15 @@ def _complaints(results: Results) -> Complaints:
 
 
 def _coverage(results: Results) -> Complaints:
-    coverage, examples, runs = results.coverage, results.dataset.examples, results.runs
+    coverage, examples, repetitions = results.coverage, results.dataset.examples, results.repetitions
     statuses = coverage.statuses
     unknown = [name for name in statuses if name not in list(Status)]
     yield "coverage.statuses", f"{unknown[0]!r:.80} is none" if unknown else ""
-    asked = f"{examples} examples x {runs} runs were to be asked"
-    yield "coverage.expected", "" if coverage.expected == examples * runs else f"is {coverage.expected}, but {asked}"
+    asked = f"{examples} examples x {repetitions} runs were to be asked"
+    yield (
+        "coverage.expected",
+        "" if coverage.expected == examples * repetitions else f"is {coverage.expected}, but {asked}",
+    )
     finished = sum(count for name, count in statuses.items() if Status(name).is_outcome)
     are_scored = coverage.scored == finished and finished > 0
     yield "coverage.scored", "" if are_scored else f"is {coverage.scored}, and statuses of answers add up to {finished}"
@@ -93,7 +99,7 @@ def _coverage(results: Results) -> Complaints:
     yield "coverage.answered", "" if are_read else f"is {coverage.answered}, and by statuses {least} to {most}"
     noted = sum(results.notes.values())
     yield "notes", "" if noted <= finished else f"add up to {noted} of {finished} answers"
-    is_earned = bool(coverage.answered) or not results.figures[results.primary].mean
+    is_earned = bool(coverage.answered) or not results.metrics[results.primary].mean
     yield "coverage.answered", "" if is_earned else f"is 0, and {results.primary} is not"
 
 
@@ -105,17 +111,17 @@ def _judged_complaints(judged: JudgedResults, results: Results) -> Complaints:
     is_part = 0 < coverage.judged <= finished and coverage.answered <= finished
     counts = f"{coverage.judged} judged and {coverage.answered} answered of {finished}"
     yield "coverage", "" if is_part else f"{counts} cannot be"
-    forms = len(judged.rubric.criteria) * judged.draws
+    forms = len(judged.rubric.criteria) * judged.verdicts_per_answer
     asked = {"g-eval": coverage.answered * forms, "reasoning": finished}.get(judged.method)
     given = sum(verdicts.values())
     is_asked = given <= finished * forms if asked is None else given == asked
-    yield "coverage.verdicts", "" if judged.draws and is_asked else f"add up to {given}"
+    yield "coverage.verdicts", "" if judged.verdicts_per_answer and is_asked else f"add up to {given}"
     usable = sum(count for name, count in scoring.items() if name != "inferred")
     is_usable = usable == verdicts.get("ok", 0) and scoring.get("inferred", 0) <= scoring.get("weighted", 0)
     yield "scoring", "" if is_usable else f"adds up to {usable}, and {verdicts.get('ok', 0)} verdicts are usable"
-    for name, figure in judged.figures.items():
+    for name, metric in judged.metrics.items():
         top = 1.0 if name == MEAN else judged.tops.get(name, 1.0)
-        yield f"figures.{name}", _figure_complaint(figure, judged.runs) or _outside(figure, top)
+        yield f"metrics.{name}", _metric_complaint(metric, judged.repetitions) or _outside(metric, top)
     yield from _categories("per_category", judged.per_category, judged)
     for key, groups in judged.breakdowns.items():
         yield from _categories(f"breakdowns.{key}", groups, judged)
@@ -123,15 +129,15 @@ def _judged_complaints(judged: JudgedResults, results: Results) -> Complaints:
     yield from _tokens(judged.costs, judged.input_tokens, judged.output_tokens)
 
 
-def _categories(field: str, groups: Mapping[str, CategoryFigures], judged: JudgedResults) -> Complaints:
+def _categories(field: str, groups: Mapping[str, CategoryMetrics], judged: JudgedResults) -> Complaints:
     for name, total in (("judged", judged.coverage.judged), ("expected", judged.coverage.finished)):
         added = sum(getattr(group, name) for group in groups.values())
         yield f"{field}.{name}", "" if added == total else f"adds up to {added} of {total}"
     for value, group in groups.items():
         is_part = group.judged <= group.expected and 1 <= group.examples <= judged.dataset.examples
         yield f"{field}.{value}", "" if is_part else f"{group.judged} of {group.expected} cannot be"
-        for name, figure in group.figures.items():
-            yield f"{field}.{value}.figures.{name}", _figure_complaint(figure, judged.runs)
+        for name, metric in group.metrics.items():
+            yield f"{field}.{value}.metrics.{name}", _metric_complaint(metric, judged.repetitions)
 
 
 def _costs(costs: Mapping[str, Cost], samples: int) -> Complaints:
@@ -149,25 +155,27 @@ def _tokens(costs: Mapping[str, Cost], input_tokens: int, output_tokens: int) ->
         yield name, "" if total == of_costs else f"is {total}, and costs.{name}.total {of_costs}"
 
 
-def _figure_complaint(figure: Figure, runs: int) -> str:
+def _metric_complaint(metric: MetricValue, repetitions: int) -> str:
     """Return the fault of a score by itself: its runs, mean, deviation and interval must be consistent."""
-    if not 1 <= len(figure.runs) <= runs:
-        return f"has values of {len(figure.runs)} runs out of {runs}"
-    if not _is_close(figure.mean, statistics.fmean(figure.runs)):
-        return f"is {figure.mean}, which is not the mean of its runs"
-    if figure.std is not None and (len(figure.runs) < 2 or not _is_close(figure.std, statistics.stdev(figure.runs))):
-        return f"has the deviation {figure.std}, which differs from its runs' deviation"
-    if (figure.low is None) != (figure.high is None):
-        return f"has half an interval, {figure.low} to {figure.high}"
-    if figure.low is not None and figure.high is not None:
-        low, high = figure.low, figure.high
-        if not low - _ROUNDING <= figure.mean <= high + _ROUNDING:
-            return f"is {figure.mean}, which its interval {low} to {high} does not hold"
+    if not 1 <= len(metric.repetitions) <= repetitions:
+        return f"has values of {len(metric.repetitions)} runs out of {repetitions}"
+    if not _is_close(metric.mean, statistics.fmean(metric.repetitions)):
+        return f"is {metric.mean}, which is not the mean of its runs"
+    if metric.std is not None and (
+        len(metric.repetitions) < 2 or not _is_close(metric.std, statistics.stdev(metric.repetitions))
+    ):
+        return f"has the deviation {metric.std}, which differs from its runs' deviation"
+    if (metric.low is None) != (metric.high is None):
+        return f"has half an interval, {metric.low} to {metric.high}"
+    if metric.low is not None and metric.high is not None:
+        low, high = metric.low, metric.high
+        if not low - _ROUNDING <= metric.mean <= high + _ROUNDING:
+            return f"is {metric.mean}, which its interval {low} to {high} does not hold"
     return ""
 
 
-def _outside(figure: Figure, top: float = 1.0) -> str:
-    values: Sequence[float | None] = [figure.mean, *figure.runs, figure.low, figure.high]
+def _outside(metric: MetricValue, top: float = 1.0) -> str:
+    values: Sequence[float | None] = [metric.mean, *metric.repetitions, metric.low, metric.high]
     return "" if all(value is None or 0 <= value <= top for value in values) else f"lies outside 0 to {top:g}"
 
 

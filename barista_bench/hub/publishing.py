@@ -21,7 +21,7 @@ from barista_bench.data.manifest import DEFAULT_BENCHMARK, MANIFEST, PICTURE, re
 from barista_bench.data.origin import config_names_of
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.reading import first_complaint
-from barista_bench.hub.checks import DatasetCardMetadata, RepoId, SpaceCardMetadata, checked
+from barista_bench.hub.checks import DatasetCardMetadata, RepoId, SpaceCardMetadata, check_schema
 from barista_bench.hub.files import README, refuse_secrets
 
 _NO_TEXT: Final = (".parquet", ".jpg", ".png")
@@ -86,7 +86,7 @@ def _check_folder(folder: Path, repo: str, files: dict[str, Path]) -> Publicatio
     if "sdk" not in metadata:
         problem = f"is not a built dataset (no {MANIFEST}) and no Space (no sdk in {README})"
         raise DataError(f"{folder}: {problem}. Fix: build it, or give a Space such as metrics/mean_ap")
-    card = checked(SpaceCardMetadata, metadata, str(folder / README))
+    card = check_schema(SpaceCardMetadata, metadata, str(folder / README))
     # `evaluate` loads org/name from the file name.py.
     name, script = repo.partition("/")[2], f"{folder.resolve().name}.py"
     if "metric" in card.tags and script in files:
@@ -137,7 +137,7 @@ def _check_dataset(
         if name.partition("/")[0] not in {MANIFEST, README, EVAL_FILE, RULES_FILE, PICTURE, "frozen", *configs}:
             raise DataError(f"{folder}: {name} is not of a built dataset. Fix: move it away")
     path = folder / README
-    card = checked(DatasetCardMetadata, _card(DatasetCard, folder, files), str(path))
+    card = check_schema(DatasetCardMetadata, _card(DatasetCard, folder, files), str(path))
     source = manifest.get("source")
     terms = source.get("terms") if isinstance(source, dict) else None
     if isinstance(terms, dict) and card.license != terms.get("licence"):

@@ -10,13 +10,13 @@ from typing import Final
 from barista_bench.core.task import Task
 from barista_bench.errors import DataError
 from barista_bench.hub.answer_checks import check_adapter, check_answers
-from barista_bench.hub.checks import count_open_verdicts, is_floor, leaderboard_name, published
+from barista_bench.hub.checks import count_open_verdicts, is_floor, leaderboard_name, round_for_publication
 from barista_bench.hub.log_checks import refuse_difference, refuse_other_scores
 from barista_bench.hub.verdict_checks import check_verdicts
 from barista_bench.judging.judge_folder import read_judge
 from barista_bench.judging.results import MEAN, JudgedResults, read_judged
 from barista_bench.judging.scoring import read_judged_run
-from barista_bench.runs.score.results import RESULTS_FILE, SCORES_FILE, Figure, Results, read_results
+from barista_bench.runs.score.results import RESULTS_FILE, SCORES_FILE, MetricValue, Results, read_results
 from barista_bench.runs.score.scoring import ScoredRun, read_scored, score_lines
 
 JUDGED_PATTERN: Final = f"judges/*/{RESULTS_FILE}"
@@ -56,8 +56,8 @@ class SubmissionRow:
     judged: JudgedResults | None
 
     @property
-    def figure(self) -> Figure:
-        return self.judged.figures[MEAN] if self.judged else self.results.figures[self.results.primary]
+    def metric_value(self) -> MetricValue:
+        return self.judged.metrics[MEAN] if self.judged else self.results.metrics[self.results.primary]
 
     @property
     def metric(self) -> str:
@@ -66,7 +66,7 @@ class SubmissionRow:
     @property
     def value(self) -> float:
         """0 to 100."""
-        return published(self.figure.mean)
+        return round_for_publication(self.metric_value.mean)
 
     @property
     def task_id(self) -> str:

@@ -126,7 +126,7 @@ def make_submission(
     if not folders:
         raise ConfigError("no run to submit. Fix: name scored run folders")
     if not isinstance(target, SubmissionTarget):
-        target = checks.checked(SubmissionTarget, dict(target), "submission")
+        target = checks.check_schema(SubmissionTarget, dict(target), "submission")
     rows = [
         read_row(Path(folder), judge=judge, data=data, root=root, dataset=dataset, adapter=adapter)
         for folder in folders
@@ -201,18 +201,21 @@ def notes(row: SubmissionRow) -> str:
     if results.protocol != "release":
         parts.append(f"NON-RELEASE PROTOCOL {results.protocol}")
     parts.append(checks.SELF_REPORTED)
-    interval = checks.interval_of(row.figure)
+    interval = checks.interval_of(row.metric_value)
     if interval:
-        low, high = (checks.published(value) for value in interval)
+        low, high = (checks.round_for_publication(value) for value in interval)
         parts.append(f"95% interval {low:g} to {high:g}")
-    spread = row.figure.std
-    parts.append(f"{results.runs} run(s)" + (f", sd {checks.published(spread):g}" if spread is not None else ""))
+    spread = row.metric_value.std
+    parts.append(
+        f"{results.repetitions} run(s)"
+        + (f", sd {checks.round_for_publication(spread):g}" if spread is not None else "")
+    )
     parts.append(f"{coverage.scored}/{coverage.expected} samples scored, {coverage.answered} answered")
     if row.judged:
         judged = row.judged
         parts.append(
             f"mean of {', '.join(judged.rubric.criteria)[:200]} by {_public_name(judged.judge.name)}, "
-            f"{judged.draws} draw(s), rubric {judged.rubric.sha256[:12]} ({judged.rubric.wording}), "
+            f"{judged.verdicts_per_answer} draw(s), rubric {judged.rubric.sha256[:12]} ({judged.rubric.wording}), "
             f"{judged.coverage.judged}/{judged.coverage.expected} answers judged"
         )
     else:

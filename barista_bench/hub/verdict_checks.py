@@ -43,7 +43,7 @@ def _expected_verdicts(run: ScoredRun, folder: Path, described: JudgeDescription
     if method == RELEASED:
         if not run.task.prompts.wording.startswith(RELEASED_RUN):
             raise DataError(f"{where}: method: no verdicts came with this run. Fix: judge the run again")
-        samples = [(sample.example.example_id, sample.record.run) for sample in run.samples]
+        samples = [(sample.example.example_id, sample.record.repetition) for sample in run.samples]
         keys = {verdict_key(*sample, name): sample for sample in samples for name in described.criteria}
         return {key: AskedLine(*sample, key) for key, sample in keys.items()}
     if plain_json(asdict(described.config)) != described.generation:
@@ -57,9 +57,9 @@ def _expected_verdicts(run: ScoredRun, folder: Path, described: JudgeDescription
         _check_geval(run, folder, described, where)
     questions = judge_questions(described, RunAnswers.of(run).distinct)
     return {
-        key: AskedLine(question.item, draw, question.fingerprint, digest(question.prompt.as_text()))
+        key: AskedLine(question.item, repetition, question.fingerprint, digest(question.prompt.as_text()))
         for question in questions
-        for draw, key in question.keys.items()
+        for repetition, key in question.keys.items()
     }
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from barista_bench.errors import DataError
-from barista_bench.files.reading import confined, read_bounded
+from barista_bench.files.reading import confine, read_bounded
 from barista_bench.files.text_out import without_numbers
 from barista_bench.files.writing import write_whole
 from barista_bench.scene_graph.masks import MaskTracks, Rle, decode_mask, encode_mask, mask_boxes
@@ -210,7 +210,7 @@ def write(tracks: Iterable[MaskTracks], folder: Path) -> list[str]:
                     ElementTree.SubElement(shape, "attribute", name="object").text = name
         ElementTree.indent(root)
         content = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
-        write_whole(confined(folder, f"{video.video_id}.xml"), content)
+        write_whole(confine(folder, f"{video.video_id}.xml"), content)
         lines.append(f"{video.video_id}: {len(video.masks)} frames, {len(video.categories)} objects")
     return lines
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from barista_bench.errors import DataError
-from barista_bench.files.reading import confined, read_bounded
+from barista_bench.files.reading import confine, read_bounded
 from barista_bench.files.text_out import without_numbers
 from barista_bench.files.writing import atomic_write, write_whole
 from barista_bench.scene_graph.masks import MaskTracks, Rle, decode_mask
@@ -68,7 +68,7 @@ def _read_video(folder: Path, objects: dict[int, _ObjectName]) -> MaskTracks:
     size: tuple[int, int] | None = None
     for path in sorted(folder.glob("*.png")):
         try:
-            picture = _read_indices(confined(folder, path.name), size)
+            picture = _read_indices(confine(folder, path.name), size)
         except ValueError as error:
             left_out[f"pictures: {without_numbers(str(error))}"] += 1
             continue
@@ -109,7 +109,7 @@ def write(tracks: Iterable[MaskTracks], folder: Path) -> list[str]:
             raise DataError(f"{video.video_id}: {len(names)} objects, and DAVIS holds 255. Fix: {remedy}")
         numbers = {name: number for number, name in enumerate(names, start=1)}
         objects[video.video_id] = {number: (name, video.categories[name]) for name, number in numbers.items()}
-        target = confined(folder, video.video_id)
+        target = confine(folder, video.video_id)
         target.mkdir()
         cut = 0
         for frame, masks in sorted(video.masks.items()):

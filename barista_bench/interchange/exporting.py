@@ -63,13 +63,13 @@ class RepetitionFiles:
     """
 
     def __init__(
-        self, own_run: ReadRun, run: int, contents: released_folder.ReleasedContents, judging: JudgeScores
+        self, own_run: ReadRun, repetition: int, contents: released_folder.ReleasedContents, judging: JudgeScores
     ) -> None:
-        self._own_run, self._run, self._contents, self._judging = own_run, run, contents, judging
+        self._own_run, self._repetition, self._contents, self._judging = own_run, repetition, contents, judging
         self._task: Task = own_run.task
         self._model = own_run.description.identity.model
         self._box_format = self._model.box_format.format
-        self._samples = [sample for sample in own_run.samples if sample.record.run == run]
+        self._samples = [sample for sample in own_run.samples if sample.record.repetition == repetition]
 
     def folder(self) -> released_folder.ReleasedFolder:
         contents, replaced = self._contents, self._judging.replaced
@@ -85,11 +85,11 @@ class RepetitionFiles:
             self._with_scores(contents.record(released_folder.PREDICTIONS, record, record["example_id"]))
             for record in own_records
         )
-        figures = self._figures(own_records, predictions, config)
-        metrics = contents.record(released_folder.METRICS, figures)
+        own_metrics = self._compute_metrics(own_records, predictions, config)
+        metrics = contents.record(released_folder.METRICS, own_metrics)
         # Scores that we compute, since a file may lack any, and fields that only the file has.
         runner_metrics = released_folder.RUNNER_METRICS
-        shown_metrics = figures | {k: v for k, v in metrics.items() if k in runner_metrics and v is not None}
+        shown_metrics = own_metrics | {k: v for k, v in metrics.items() if k in runner_metrics and v is not None}
         source = contents.text(released_folder.EXAMPLES_SOURCE, f"{self._own_run.description.data.path}\n")
         directory = self._contents.text(released_folder.DIRECTORY, str(self._own_run.folder))
         total = _tokens(predictions, "total_tokens")
@@ -185,7 +185,7 @@ class RepetitionFiles:
 
     def _with_scores(self, record: JsonObject) -> JsonObject:
         """Return the record with the judge's scores."""
-        scores = self._judging.scores.get((record["example_id"], self._run))
+        scores = self._judging.scores.get((record["example_id"], self._repetition))
         if not scores:
             return record
         result = {**(record.get("task_result") or {})}
@@ -195,7 +195,7 @@ class RepetitionFiles:
             result |= {f"{key}_score": score, f"{key}_reason": reason}
         return record | {"task_result": result}
 
-    def _figures(
+    def _compute_metrics(
         self, own_records: Sequence[JsonObject], released_records: Sequence[JsonObject], config: JsonObject
     ) -> JsonObject:
         """Return the scores of results that we compute: files from others may lack anything."""
@@ -215,7 +215,7 @@ class RepetitionFiles:
             **common_metrics(records),
             **task_metrics(self._task, records, (config.get("task_params") or {}).get("geval_criteria")),
             **_token_totals(released_records),
-            "wall_clock_ms": seconds * 1000 / self._own_run.description.runs,
+            "wall_clock_ms": seconds * 1000 / self._own_run.description.repetitions,
             "concurrency": config.get("concurrency"),
         }
 
@@ -290,17 +290,17 @@ def export_run(
     _refuse_other_rules(own_run)
     kept_fields = released_folder.read_kept_fields(own_run.folder)
     judging = _read_judge_scores(own_run, _judge_folder(own_run, judge), data, root, is_imported=bool(kept_fields))
-    runs = sorted({sample.record.run for sample in own_run.samples})
+    repetitions = sorted({sample.record.repetition for sample in own_run.samples})
     folders = [
-        RepetitionFiles(own_run, run, released_folder.RestoredContents(kept_fields, run), judging).folder()
-        for run in runs
+        RepetitionFiles(own_run, index, released_folder.RestoredContents(kept_fields, index), judging).folder()
+        for index in repetitions
     ]
-    if len(runs) == 1:
+    if len(repetitions) == 1:
         names = ["."]
     else:  # folders are called as before the import, if that tells them apart
         imported = [source.folder for source in own_run.description.imported]
         is_usable = len(set(imported)) == len(imported) > 1 and all(map(valid_video_id, imported))
-        names = [imported[run] if is_usable else f"run_{run}" for run in runs]
+        names = [imported[index] if is_usable else f"repetition_{index}" for index in repetitions]
     with replacing_folder(out) as partial:
         for name, folder in zip(names, folders, strict=True):
             (partial / name).mkdir(exist_ok=True)

@@ -95,7 +95,7 @@ def _samples(scored: ScoredRun, folder: Path, left_out: list[str]) -> Iterator[D
 def _sample(scored: ScoredRun, sample: ScoredSample, position: int, image: Image.Image, path: str) -> Document:
     task, example, record, results = scored.task, sample.example, sample.record, scored.results
     box_format = results.model.box_format.format
-    name = f"{results.model.label} {results.dataset.content_hash} {example.example_id} {record.run} {position}"
+    name = f"{results.model.label} {results.dataset.content_hash} {example.example_id} {record.repetition} {position}"
     overlays = [overlay for overlay in task.overlays(example, sample.prediction) if overlay.image == position]
     reference = task.reference_answer(example, box_format) if position == 0 and task.has_answer(example) else None
     return {
@@ -108,7 +108,7 @@ def _sample(scored: ScoredRun, sample: ScoredSample, position: int, image: Image
         "video_id": example.video_id,
         "caption": task.image_captions(example)[position],
         "image": position,
-        "run": record.run,
+        "repetition": record.repetition,
         "question": task.prompt(example, box_format).as_text(),
         "answer": record.text if position == 0 else None,
         "reference_answer": reference,
@@ -170,7 +170,7 @@ def _metadata(scored: ScoredRun) -> Document:
         "info": {
             "model": shared_name(results.model.label),
             "task": f"{results.dataset.benchmark}/{results.dataset.task}",
-            "figures": _without_dots({name: figure.mean for name, figure in results.figures.items()}),
+            "metrics": _without_dots({name: metric.mean for name, metric in results.metrics.items()}),
             "samples": results.coverage.model_dump(include={"expected", "scored", "answered"}),
             "trained_on": results.trained_on,
         },
@@ -178,7 +178,7 @@ def _metadata(scored: ScoredRun) -> Document:
             identity,
             tags,
             *(_field(name, "StringField") for name in texts),
-            *(_field(name, "IntField") for name in ("image", "run")),
+            *(_field(name, "IntField") for name in ("image", "repetition")),
             _field("_rand", "FloatField"),
             _field("scores", "DictField"),
             *(_field(kind, "EmbeddedDocumentField", **boxes) for kind in get_args(OverlayKind)),
@@ -191,9 +191,9 @@ def _field(name: str, kind: str, *, subfield: str | None = None, **extra: object
     return {"name": name, "db_field": name, "ftype": fields + kind, "subfield": subfield and fields + subfield, **extra}
 
 
-def _without_dots(figures: Mapping[str, float]) -> dict[str, float]:
+def _without_dots(metrics: Mapping[str, float]) -> dict[str, float]:
     """Replace dots, which separate levels in MongoDB's names."""
-    return {name.replace(".", "_"): value for name, value in figures.items()}
+    return {name.replace(".", "_"): value for name, value in metrics.items()}
 
 
 def _hash(name: str) -> str:

@@ -27,7 +27,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from barista_bench.benchmarks import get_task, task_class
-from barista_bench.core.boxes import FAMILY_FORMATS, BoxFormat
+from barista_bench.core.boxes import FORMATS_BY_ARCHITECTURE, BoxFormat
 from barista_bench.core.example import Status
 from barista_bench.core.guarding import attempt
 from barista_bench.core.prompt import PromptTexts, hash_name
@@ -69,26 +69,26 @@ class ImportedRun:
     """The imported run, and differences of our parser and scores from the release's. There should be none.
 
     Args:
-        runs: number of folders.
+        repetitions: number of folders.
         unanswered: examples times runs without any record: they are missing in the coverage.
         judged: samples with a judge's scores.
         kept_failures: samples that only our parser can read; they stay failures.
         new_failures: samples that only the release could read.
         other_results: samples whose `task_result` differs from our result for the same answer.
-        other_figures: keys of `metrics.json` that differ from our scores of the same records.
+        other_metrics: keys of `metrics.json` that differ from our scores of the same records.
         faults: errors that the task's parser raised; for these samples the release's result stays.
     """
 
     folder: Path
     task: str
-    runs: int
+    repetitions: int
     statuses: Mapping[Status, int]
     unanswered: int
     judged: int
     kept_failures: tuple[str, ...]
     new_failures: tuple[str, ...]
     other_results: tuple[str, ...]
-    other_figures: tuple[str, ...]
+    other_metrics: tuple[str, ...]
     faults: tuple[str, ...]
 
 
@@ -130,20 +130,26 @@ def import_run(
     name = task_class(benchmark, first.predictions[0].task_name).name
     task = get_task(benchmark, name, _prompts(released), options=options)
     task.refuse_others(first.examples)
-    importer = _Importer(task, released, box_format or first.boxes or family_format(first.model, first.provider))
+    importer = _Importer(
+        task, released, box_format or first.boxes or format_of_architecture(first.model, first.provider)
+    )
     with replacing_folder(out) as partial:
         importer.write(partial, out, root)
     return importer.result(out)
 
 
-def family_format(model: str, provider: str | None) -> BoxFormat:
+def format_of_architecture(model: str, provider: str | None) -> BoxFormat:
     """Return the release's box format for a model's architecture.
 
     Raises:
         ConfigError: the architecture is not in the release.
     """
     for text in (model, provider or ""):
-        formats = {box_format for family, box_format in FAMILY_FORMATS.items() if family in text.casefold()}
+        formats = {
+            box_format
+            for architecture, box_format in FORMATS_BY_ARCHITECTURE.items()
+            if architecture in text.casefold()
+        }
         if len(formats) == 1:
             return formats.pop()
     raise ConfigError(
@@ -178,8 +184,8 @@ class _Importer:
     def write(self, folder: Path, out: Path, root: str | Path | None) -> None:
         """Write the run folder; it will be moved to `out`."""
         records = [
-            self._sample_record(prediction, run_index)
-            for run_index, run in enumerate(self.released)
+            self._sample_record(prediction, repetition)
+            for repetition, run in enumerate(self.released)
             for prediction in run.predictions
         ]
         described = self._description({record.fingerprint for record in records}, out, root)
@@ -195,26 +201,26 @@ class _Importer:
             return
         # The released files are made again from the new folder; differences from the originals are saved.
         own_run, judging = read_samples(folder), JudgeScores(self.first.judge, self.scores)
-        for run_index, run in enumerate(self.released):
-            contents = OriginalContents(run.original, run_index)
-            RepetitionFiles(own_run, run_index, contents, judging).folder()
+        for repetition, run in enumerate(self.released):
+            contents = OriginalContents(run.original, repetition)
+            RepetitionFiles(own_run, repetition, contents, judging).folder()
             self.differences += contents.differences
         write_kept_fields(self.differences, folder)
 
     def result(self, folder: Path) -> ImportedRun:
         results = [e.example_id for e in self.differences if e.file == PREDICTIONS and "task_result" in e.values]
-        figures = {name for e in self.differences if e.file == METRICS for name in (*e.values, *e.absent)}
+        metrics = {name for e in self.differences if e.file == METRICS for name in (*e.values, *e.absent)}
         return ImportedRun(
             folder=folder,
             task=self.task.name,
-            runs=len(self.released),
+            repetitions=len(self.released),
             statuses=dict(self.statuses),
             unanswered=len(self.examples) * len(self.released) - self.statuses.total(),
             judged=len(self.scores),
             kept_failures=tuple(self.kept_failures),
             new_failures=tuple(self.new_failures),
             other_results=tuple(results),
-            other_figures=tuple(sorted(figures - RUNNER_METRICS)),
+            other_metrics=tuple(sorted(metrics - RUNNER_METRICS)),
             faults=tuple(self.task.faults),
         )
 
@@ -228,7 +234,7 @@ class _Importer:
             model=self.model,
             box_format=self.box_format,
             generation=self.first.generation,
-            runs=len(self.released),
+            repetitions=len(self.released),
             data=data_location(out, None, root, None),
             imported=[
                 {
@@ -240,7 +246,7 @@ class _Importer:
             ],
         )
 
-    def _sample_record(self, prediction: ReleasedPrediction, run_index: int) -> SampleRecord:
+    def _sample_record(self, prediction: ReleasedPrediction, repetition: int) -> SampleRecord:
         status, reason = self._status(prediction)
         self.statuses[status] += 1
         prompt, example_id = prediction.prompt_text or "", prediction.example_id
@@ -248,10 +254,10 @@ class _Importer:
         usage = prediction.usage or Usage()
         is_kept = reason == _KEPT_VERDICT
         return SampleRecord(
-            key=self.key_of(example_id, fingerprint, run_index),
+            key=self.key_of(example_id, fingerprint, repetition),
             fingerprint=fingerprint,
             example_id=example_id,
-            run=run_index,
+            repetition=repetition,
             status=status,
             text=None if status is Status.INFRA_ERROR or is_kept else prediction.raw_text or "",
             finish_reason=prediction.finish_reason,
@@ -287,13 +293,13 @@ class _Importer:
 def _judge_scores(released: Sequence[ReleasedRun]) -> ReleasedScores:
     """Return the judge's scores of each judged sample."""
     scores: dict[tuple[str, int], dict[str, ReleasedScore]] = {}
-    for run_index, run in enumerate(released):
+    for repetition, run in enumerate(released):
         for prediction in run.predictions:
             result = prediction.task_result or {}
             for key, score in result.items():
                 if key.startswith(SCORE_PREFIX) and key.endswith("_score") and key != MEAN_SCORE:
                     name = key.removesuffix("_score")
                     released_score = ReleasedScore(score, str(result.get(f"{name}_reason", "")))
-                    sample = scores.setdefault((prediction.example_id, run_index), {})
+                    sample = scores.setdefault((prediction.example_id, repetition), {})
                     sample[name.removeprefix(SCORE_PREFIX)] = released_score
     return scores

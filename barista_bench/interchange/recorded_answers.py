@@ -22,7 +22,7 @@ from barista_bench.files.owned_folders import check_place, check_target, replaci
 from barista_bench.models import Completion, Failure, GenerationConfig, ModelIdentity
 from barista_bench.runs.ask.answers import answer_status
 from barista_bench.runs.ask.config import Shard
-from barista_bench.runs.described import MAX_RUNS
+from barista_bench.runs.described import MAX_REPETITIONS
 from barista_bench.runs.log.inputs import digest, sample_keys
 from barista_bench.runs.log.sample_log import SampleLog, SampleRecord
 from barista_bench.runs.run_folder import OWN_EXAMPLES, RunDescription, data_location, run_description, write_run
@@ -105,7 +105,7 @@ def _write_run(task: Task, recorded: RecordedAnswers, out: Path, form: str, mode
         model=identity,
         box_format=DEFAULT_BOX_FORMAT,
         generation=_GENERATION,
-        runs=1 + max((answer.run for answer in recorded.answers), default=0),
+        repetitions=1 + max((answer.repetition for answer in recorded.answers), default=0),
         data=data_location(out, None, None, None),
     )
     key_of = sample_keys(asdict(identity), _GENERATION)
@@ -129,14 +129,14 @@ def write_imported(
 def _check_answers(recorded: RecordedAnswers, where: str) -> None:
     refuse_unusable(recorded.examples, where)
     example_ids = {example.example_id for example in recorded.examples}
-    counts = Counter((answer.example_id, answer.run) for answer in recorded.answers)
-    for (example_id, run), count in counts.items():
+    counts = Counter((answer.example_id, answer.repetition) for answer in recorded.answers)
+    for (example_id, repetition), count in counts.items():
         if example_id not in example_ids:
             raise DataError(f"an answer is to {example_id!r}, which is not an example. Fix: correct the reader")
         if count > 1:
-            raise DataError(f"{example_id}: run {run} answers it {count} times. Fix: keep one")
-        if not 0 <= run < MAX_RUNS:
-            raise DataError(f"{example_id}: run is {run}. Fix: count runs from 0 to {MAX_RUNS - 1}")
+            raise DataError(f"{example_id}: run {repetition} answers it {count} times. Fix: keep one")
+        if not 0 <= repetition < MAX_REPETITIONS:
+            raise DataError(f"{example_id}: run is {repetition}. Fix: count runs from 0 to {MAX_REPETITIONS - 1}")
 
 
 def _sample_record(
@@ -146,10 +146,10 @@ def _sample_record(
     failure = Failure(answer.error or "the record holds no answer")
     status, error = answer_status(failure if answer.text is None else Completion(answer.text))
     return SampleRecord(
-        key=key_of(example.example_id, fingerprint, answer.run),
+        key=key_of(example.example_id, fingerprint, answer.repetition),
         fingerprint=fingerprint,
         example_id=example.example_id,
-        run=answer.run,
+        repetition=answer.repetition,
         status=status,
         text=answer.text,
         error=error,
@@ -157,12 +157,17 @@ def _sample_record(
 
 
 def write_submission_file(
-    folder: str | Path, out: str | Path, run: int = 0, *, data: str | Path | None = None, allow_incomplete: bool = False
+    folder: str | Path,
+    out: str | Path,
+    repetition: int = 0,
+    *,
+    data: str | Path | None = None,
+    allow_incomplete: bool = False,
 ) -> tuple[Path, int]:
     """Write one run's answers in their benchmark's format. References may be hidden.
 
     Args:
-        run: the repetition, from 0.
+        repetition: the repetition, from 0.
         allow_incomplete: allow missing questions: not yet answered, lost to infrastructure, or excluded by the run's
             `limit`.
 
@@ -180,9 +185,9 @@ def write_submission_file(
         raise ConfigError(
             f"{benchmark.name} takes no submission file. Fix: use `barista-bench publish submission` for the Hub"
         )
-    samples = [s for s in own_run.samples if s.record.run == run and s.record.is_finished]
+    samples = [s for s in own_run.samples if s.record.repetition == repetition and s.record.is_finished]
     if not samples:
-        raise DataError(f"{folder}: run {run} has no finished sample. Fix: finish it, or name another run")
+        raise DataError(f"{folder}: run {repetition} has no finished sample. Fix: finish it, or name another run")
     limit = own_run.description.data.limit
     if limit is not None and not allow_incomplete:
         raise DataError(
@@ -192,7 +197,7 @@ def write_submission_file(
     n_missing = len(own_run.examples) - len(samples)
     if n_missing and not allow_incomplete:
         raise DataError(
-            f"{folder}: run {run} lacks {n_missing} of {len(own_run.examples)} answers. "
+            f"{folder}: run {repetition} lacks {n_missing} of {len(own_run.examples)} answers. "
             "Fix: start it again, or say --allow-incomplete"
         )
     return benchmark.submission([sample.as_scored for sample in samples], Path(out)), len(samples)

@@ -119,7 +119,7 @@ SCHEMAS: dict[str, type[msgspec.Struct]] = {CONFIG: ReleasedConfig, METRICS: Run
 """Schemas by file; of other files no field is looked at."""
 
 
-def checked(values: Mapping[str, Any], schema: type[StructT], where: object) -> StructT:
+def check_record(values: Mapping[str, Any], schema: type[StructT], where: object) -> StructT:
     """Return values as a typed record. Raises DataError, naming the field, for values of another type."""
     try:
         return msgspec.convert(values, schema)
@@ -174,7 +174,7 @@ class KeptFields(msgspec.Struct, frozen=True, omit_defaults=True):
         text: the complete content of files that are not JSON.
     """
 
-    run: int
+    repetition: int
     file: str
     example_id: str = ""
     values: dict[str, Any] = {}
@@ -185,8 +185,8 @@ class KeptFields(msgspec.Struct, frozen=True, omit_defaults=True):
 class OriginalContents:
     """The contents of the original folder; `differences` collects where our version differs."""
 
-    def __init__(self, original: ReleasedFolder, run: int) -> None:
-        self._run = run
+    def __init__(self, original: ReleasedFolder, repetition: int) -> None:
+        self._repetition = repetition
         self._texts = {
             EXAMPLES_SOURCE: original.examples_source,
             SUMMARY: original.summary,
@@ -211,7 +211,7 @@ class OriginalContents:
         }
         absent = tuple(name for name in own_record if name not in original)
         if values or absent:
-            self.differences.append(KeptFields(self._run, file, example_id, values, absent))
+            self.differences.append(KeptFields(self._repetition, file, example_id, values, absent))
         return original
 
     def text(self, file: str, own_text: str) -> str:
@@ -219,15 +219,15 @@ class OriginalContents:
         if original is None:
             return own_text
         if original != own_text:
-            self.differences.append(KeptFields(self._run, file, text=original))
+            self.differences.append(KeptFields(self._repetition, file, text=original))
         return original
 
 
 class RestoredContents:
     """Contents made from our run, with the saved fields restored; other runs have no saved fields."""
 
-    def __init__(self, kept: Iterable[KeptFields], run: int) -> None:
-        self._kept = {(entry.file, entry.example_id): entry for entry in kept if entry.run == run}
+    def __init__(self, kept: Iterable[KeptFields], repetition: int) -> None:
+        self._kept = {(entry.file, entry.example_id): entry for entry in kept if entry.repetition == repetition}
 
     def record(self, file: str, own_record: JsonObject, example_id: str = "") -> JsonObject:
         entry = self._kept.get((file, example_id))
@@ -269,7 +269,7 @@ def read_kept_fields(folder: Path) -> list[KeptFields]:
     )
     for number, entry in lines:
         if entry.file in SCHEMAS:
-            checked(entry.values, SCHEMAS[entry.file], f"{path}: line {number}: {entry.file}")
+            check_record(entry.values, SCHEMAS[entry.file], f"{path}: line {number}: {entry.file}")
         differences.append(entry)
     return differences
 

@@ -90,8 +90,8 @@ def read_released_run(
         )
     config_file, metrics_file = folder / released_folder.CONFIG, folder / released_folder.METRICS
     config, metrics = _read_config(config_file), _read_object(metrics_file)
-    params = released_folder.checked(config or {}, released_folder.ReleasedConfig, config_file).task_params
-    released_folder.checked(metrics or {}, released_folder.RunnerMetrics, metrics_file)
+    params = released_folder.check_record(config or {}, released_folder.ReleasedConfig, config_file).task_params
+    released_folder.check_record(metrics or {}, released_folder.RunnerMetrics, metrics_file)
     original = released_folder.ReleasedFolder(
         config=config,
         examples=_released_lines(frozen),

@@ -34,12 +34,12 @@ def log_results(tracker: Tracker, results: Results, folder: Path) -> None:
     Raises:
         ConfigError: the tracker's library is not installed, or a setting looks like a key.
     """
-    settings, figures = logged_settings(results), logged_figures(results)
+    settings, metrics = logged_settings(results), logged_metrics(results)
     refuse_credentials(f"{folder}: its settings", settings)
     name = f"{shared_name(results.model.label)} {results.dataset.benchmark}/{results.dataset.task}"
     with redirect_stdout(greeting := io.StringIO()):  # stdout may be for programs
         try:
-            _log(tracker, name, settings, figures, folder)
+            _log(tracker, name, settings, metrics, folder)
         except ImportError as error:
             packages = "tensorboard torch" if tracker == "tensorboard" else tracker
             raise ConfigError(f"{tracker} cannot be used ({error}). Fix: pip install {packages}") from error
@@ -47,12 +47,12 @@ def log_results(tracker: Tracker, results: Results, folder: Path) -> None:
         log.info("%s: %s", tracker, line)
 
 
-def _log(tracker: Tracker, name: str, settings: dict[str, Any], figures: dict[str, float], folder: Path) -> None:
+def _log(tracker: Tracker, name: str, settings: dict[str, Any], metrics: dict[str, float], folder: Path) -> None:
     if tracker == "trackio":
         import trackio
 
         trackio.init(project=PROJECT, name=name, config=settings, auto_log_cpu=False, auto_log_gpu=False)
-        trackio.log(figures)
+        trackio.log(metrics)
         trackio.finish()
     elif tracker == "wandb":
         import wandb
@@ -66,14 +66,14 @@ def _log(tracker: Tracker, name: str, settings: dict[str, Any], figures: dict[st
             x_save_requirements=False,
         )
         with wandb.init(project=PROJECT, name=name, config=settings, settings=private) as run:
-            run.log(figures)
+            run.log(metrics)
     else:
         from torch.utils.tensorboard import SummaryWriter
 
         with SummaryWriter(folder / "tensorboard") as writer:
             writer.add_text("settings", json.dumps({"name": name, **settings}, sort_keys=True))
-            for figure, value in figures.items():
-                writer.add_scalar(figure, value)
+            for metric, value in metrics.items():
+                writer.add_scalar(metric, value)
 
 
 def logged_settings(results: Results) -> dict[str, Any]:
@@ -95,11 +95,11 @@ def logged_settings(results: Results) -> dict[str, Any]:
     }
 
 
-def logged_figures(results: Results) -> dict[str, float]:
+def logged_metrics(results: Results) -> dict[str, float]:
     """Return scores by name: each mean, `/low` and `/high` of its 95% interval, `/std`; the coverage as `samples/`."""
-    values = {name: figure.mean for name, figure in results.figures.items()}
-    for name, figure in results.figures.items():
-        beside = {"low": figure.low, "high": figure.high, "std": figure.std}
+    values = {name: metric.mean for name, metric in results.metrics.items()}
+    for name, metric in results.metrics.items():
+        beside = {"low": metric.low, "high": metric.high, "std": metric.std}
         values |= {f"{name}/{which}": value for which, value in beside.items() if value is not None}
     coverage = results.coverage.model_dump(include={"expected", "scored", "answered"})
     return values | {f"samples/{name}": float(count) for name, count in coverage.items()}

@@ -88,17 +88,17 @@ def form_id(form: ReplyForm, item: str, criterion: str) -> str:
     return item if form is REASONING_FORM else f"{item}:{criterion}"
 
 
-def offline_judge(name: str, form: ReplyForm, figures: Mapping[str, str | None], run: ScoredRun) -> ScriptedModel:
+def offline_judge(name: str, form: ReplyForm, metrics: Mapping[str, str | None], run: ScoredRun) -> ScriptedModel:
     """Return the judge `lexical` or `oracle` for the answers of a run.
 
-    `figures` maps a criterion to the task's score, from 0 to 1, that `lexical` uses for it. Raises ConfigError if a
+    `metrics` maps a criterion to the task's score, from 0 to 1, that `lexical` uses for it. Raises ConfigError if a
     criterion names no such score.
     """
     replies = {}
     for answer in RunAnswers.of(run).distinct:
-        for criterion, figure in figures.items():
+        for criterion, metric in metrics.items():
             if name == "lexical":
-                score, reason = _lexical_score(form, criterion, figure, answer)
+                score, reason = _lexical_score(form, criterion, metric, answer)
             else:
                 score, reason = _oracle_score(form, run, answer)
             replies[form_id(form, answer.item, criterion)] = json.dumps({form.score: score, form.reason: reason})
@@ -118,7 +118,7 @@ def _distinct_answer(task: Task, sample: ScoredSample) -> DistinctAnswer | None:
     prediction, example = sample.prediction, sample.example
     if prediction is None:
         return None
-    view = attempt(task, "judged", example, lambda: _judge_view(task, example, prediction), None)
+    view = attempt(task, "show_to_judge", example, lambda: _judge_view(task, example, prediction), None)
     if view is None or not _graded_text(view).strip():
         return None
     kind = REASONING if isinstance(view, Rationale) else "item"
@@ -126,22 +126,22 @@ def _distinct_answer(task: Task, sample: ScoredSample) -> DistinctAnswer | None:
 
 
 def _judge_view(task: Task, example: Example, prediction: Prediction) -> Judged | Rationale | None:
-    return task.rationale(example, prediction) if asks_for_reasons(task) else task.judged(example, prediction)
+    return task.rationale(example, prediction) if asks_for_reasons(task) else task.show_to_judge(example, prediction)
 
 
 def _graded_text(view: Judged | Rationale) -> str:
     return view.reasoning if isinstance(view, Rationale) else view.answer
 
 
-def _lexical_score(form: ReplyForm, criterion: str, figure: str | None, answer: DistinctAnswer) -> tuple[int, str]:
+def _lexical_score(form: ReplyForm, criterion: str, metric: str | None, answer: DistinctAnswer) -> tuple[int, str]:
     scores = answer.sample.scores
-    if figure is None or figure not in scores:
+    if metric is None or metric not in scores:
         raise ConfigError(
-            f"the criterion {criterion} names no score for the judge lexical ({figure}). Fix: set its `lexical` in "
+            f"the criterion {criterion} names no score for the judge lexical ({metric}). Fix: set its `lexical` in "
             f"the rubric to one of {', '.join(sorted(scores))}, or use another judge"
         )
-    fraction = scores[figure]
-    return whole_score(fraction, form.top), f"{figure} is {fraction:.3f}; words were counted, not read"
+    fraction = scores[metric]
+    return whole_score(fraction, form.top), f"{metric} is {fraction:.3f}; words were counted, not read"
 
 
 def _oracle_score(form: ReplyForm, run: ScoredRun, answer: DistinctAnswer) -> tuple[int, str]:

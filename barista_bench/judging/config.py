@@ -26,7 +26,7 @@ class JudgeConfig(SpendingSettings, ModelSettings):
         description="served:NAME, a local checkpoint folder, a Hub id, tiny, or an offline judge: lexical (word "
         "overlap, a lower bound that is not published) or oracle (for tests)."
     )
-    draws: Count = Field(3, description="Verdicts per answer and criterion; their spread is reported.")
+    verdicts_per_answer: Count = Field(3, description="Verdicts per answer and criterion; their spread is reported.")
     rubric: Path | None = Field(
         None,
         description="Rubrics that replace the packaged ones: a rubric file, a prompt file with rubrics, or domain:FILE "
@@ -91,7 +91,7 @@ class JudgeConfig(SpendingSettings, ModelSettings):
     @property
     def verdicts(self) -> int:
         """The number of draws: 1 for an offline judge, which always gives the same verdict."""
-        return 1 if self.is_offline else self.draws
+        return 1 if self.is_offline else self.verdicts_per_answer
 
     @property
     def generation(self) -> GenerationConfig:

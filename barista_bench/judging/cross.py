@@ -41,7 +41,7 @@ VENDORS = {
     "moonshot": ("kimi",),
     "zhipu": ("glm",),
 }
-"""Beginnings of model names by vendor; `--family` overrides them."""
+"""Beginnings of model names by vendor; `--vendor` overrides them."""
 
 
 class JudgeComparison(msgspec.Struct, frozen=True):
@@ -79,7 +79,7 @@ class OwnVendor(msgspec.Struct, frozen=True):
     judge: str
     other_judge: str
     model: str
-    vendor: str = msgspec.field(name="family")  # as stored
+    vendor: str
     rank: int
     other_rank: int
     gain: float
@@ -288,12 +288,12 @@ def _vendors(labels: Sequence[LabelledJudgedRun], vendors_set: Mapping[str, str]
 
 def _metrics(label: LabelledJudgedRun) -> Iterator[tuple[str, float]]:
     """Yield all scores of a judged run by name: overall scores, then the mean of each category."""
-    for name, figure in label.results.figures.items():
+    for name, metric in label.results.metrics.items():
         if name != MEAN or len(label.results.rubric.criteria) > 1:
-            yield f"{label.task}: {name}", figure.mean
-    for category, figures in label.results.per_category.items():
-        if MEAN in figures.figures:
-            yield f"{label.task} / {category}: {MEAN}", figures.figures[MEAN].mean
+            yield f"{label.task}: {name}", metric.mean
+    for category, metrics in label.results.per_category.items():
+        if MEAN in metrics.metrics:
+            yield f"{label.task} / {category}: {MEAN}", metrics.metrics[MEAN].mean
 
 
 def _refuse_unlike(judged_runs: Sequence[JudgedRun]) -> None:
@@ -337,5 +337,5 @@ def _agreement(labels: Sequence[LabelledJudgedRun]) -> Iterator[SampleAgreement]
             samples = sorted(set().union(*(scores[judge] for judge in judges)))
             columns = {judge: [scores[judge].get(sample) for sample in samples] for judge in judges}
             pair = judge_agreement(columns, judges=judges)["pairs"][0]
-            figures = {name: pair[name] for name in ("n", "coverage", "exact", "within_1", "qwk")}
-            yield SampleAgreement(criterion, judges, tau=pair["tau_examples"], **figures)
+            metrics = {name: pair[name] for name in ("n", "coverage", "exact", "within_1", "qwk")}
+            yield SampleAgreement(criterion, judges, tau=pair["tau_examples"], **metrics)

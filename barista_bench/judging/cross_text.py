@@ -28,18 +28,18 @@ def _tables(analysis: CrossJudge, human: Sequence[HumanAgreement]) -> Iterator[T
     yield Table.of("Rankings and shifts", (*columns, *number_columns("", "sd of shift")), comparison_rows)
     yield from answer_agreement(analysis)
     if analysis.own_vendor:
-        figures = number_columns("", "rank", "rank elsewhere", "gain", "gain of others", "preference")
+        metrics = number_columns("", "rank", "rank elsewhere", "gain", "gain of others", "preference")
         others = [f"{o.other_rank} ({o.other_judge})" for o in analysis.own_vendor]
         preference_rows = (
             (o.metric, o.judge, o.model, o.rank, other, o.gain, o.gain_of_others, o.preference)
             for o, other in zip(analysis.own_vendor, others, strict=True)
         )
         names = text_columns("metric", "judge", "model of its family")
-        yield Table.of("Self-preference", (*names, *figures), preference_rows)
+        yield Table.of("Self-preference", (*names, *metrics), preference_rows)
     if human:
-        figures = number_columns("", "rated", "judged", "exact", "within 1", "QWK", "shift (points)")
+        metrics = number_columns("", "rated", "judged", "exact", "within 1", "QWK", "shift (points)")
         human_rows = ((h.judge, h.criterion, h.rated, h.n, h.exact, h.within_1, h.qwk, h.shift) for h in human)
-        yield Table.of("Agreement with people", (*text_columns("judge", "criterion"), *figures), human_rows)
+        yield Table.of("Agreement with people", (*text_columns("judge", "criterion"), *metrics), human_rows)
 
 
 def answer_agreement(analysis: CrossJudge) -> Iterator[Table]:
@@ -50,8 +50,8 @@ def answer_agreement(analysis: CrossJudge) -> Iterator[Table]:
             (a.criterion, *a.judges, str(a.n), _percent(a.coverage), a.exact, a.within_1, a.qwk, a.tau)
             for a in analysis.agreement
         )
-        figures = number_columns("", "exact", "within 1", "QWK", "tau-b")
-        yield replace(Table.of("Answer by answer", (*names, *figures), rows), drawn="heat")
+        metrics = number_columns("", "exact", "within 1", "QWK", "tau-b")
+        yield replace(Table.of("Answer by answer", (*names, *metrics), rows), drawn="heat")
 
 
 def _percent(fraction: float) -> str:

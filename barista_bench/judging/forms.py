@@ -14,7 +14,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from barista_bench.benchmarks.parsing import object_schema
-from barista_bench.core.fencing import fenced
+from barista_bench.core.fencing import fence_material
 from barista_bench.core.prompt import Prompt, PromptTexts, TextPart, packaged_prompts, parse_prompts
 from barista_bench.core.prompt_files import load_prompts, read_prompt_set
 from barista_bench.core.task import Judged, Rationale, Task
@@ -71,7 +71,7 @@ def form_prompts(
 def form_prompt(rubric: Rubric, criterion: Criterion, steps: Sequence[str], judged: Judged) -> Prompt:
     """Return G-Eval's form for one answer. Text of the model or the dataset is placed only between the markers."""
     question = rubric.question or judged.question
-    fence, data = fenced({"question": question, "reference": judged.reference, "answer": judged.answer})
+    fence, data = fence_material({"question": question, "reference": judged.reference, "answer": judged.answer})
     return _prompt(
         "geval",
         introduction=rubric.introduction,
@@ -87,7 +87,7 @@ def form_prompt(rubric: Rubric, criterion: Criterion, steps: Sequence[str], judg
 
 def reasoning_prompt(rationale: Rationale, texts: PromptTexts | None = None) -> Prompt:
     """Return the form for one line of reasoning, with the packaged texts or with `texts`."""
-    fence, data = fenced(asdict(rationale))
+    fence, data = fence_material(asdict(rationale))
     system, user = (texts or judge_prompts(REASONING)).fill(fence=fence, data=data)
     return Prompt(system, (TextPart(user),))
 

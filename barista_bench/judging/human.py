@@ -39,7 +39,7 @@ class Rating(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     criterion: str
     score: int
     model: str | None = None
-    run: int = 0
+    repetition: int = 0
     answer: str | None = None
 
     def is_of(self, token: str | None) -> bool:
@@ -77,7 +77,7 @@ def read_ratings(path: str | Path) -> list[Rating]:
     text = read_bounded_text(path, MAX_BYTES, remedy="name a CSV or JSONL file of ratings", encoding="utf-8-sig")
     ratings: dict[tuple[str | None, str, int, str], Rating] = {}
     for number, rating in (_csv_ratings if path.suffix.lower() == ".csv" else _jsonl_ratings)(path, text):
-        key = (rating.model, rating.example_id, rating.run, rating.criterion)
+        key = (rating.model, rating.example_id, rating.repetition, rating.criterion)
         if not 0 <= rating.score <= 10:
             raise DataError(f"{path}: line {number}: score is {rating.score}. Fix: give 0 to 10")
         if key in ratings:
@@ -103,7 +103,7 @@ def human_agreement(judged_runs: Sequence[JudgedRun], ratings: Sequence[Rating])
         answers = zip(finished.samples, finished.answers, strict=True)
         tokens = {sample.name: answer.token if answer else None for sample, answer in answers}
         for rating in ratings:
-            sample_name = (rating.example_id, rating.run)
+            sample_name = (rating.example_id, rating.repetition)
             is_judged = rating.model in (None, label.model) and sample_name in verdicts
             if is_judged and not rating.is_of(tokens.get(sample_name)):
                 stale.add(rating)
@@ -152,4 +152,4 @@ def _jsonl_ratings(path: Path, text: str) -> Iterable[tuple[int, Rating]]:
         yield number, rating
 
 
-_REMEDY = "Fix: give example_id, criterion and a whole score from 0 to 10, and perhaps model and run"
+_REMEDY = "Fix: give example_id, criterion and a whole score from 0 to 10, and perhaps model and repetition"

@@ -22,7 +22,7 @@ from barista_bench.files.writing import write_whole
 from barista_bench.judging.answers import REASONING, form_id
 from barista_bench.judging.verdicts import GEVAL_FORM, REASONING_FORM, ReplyForm
 from barista_bench.models import GenerationConfig
-from barista_bench.runs.ask.replies import draw_keys
+from barista_bench.runs.ask.replies import keys_of_repetitions
 from barista_bench.runs.described import Prices
 from barista_bench.runs.log.inputs import digest
 from barista_bench.runs.run_folder import JUDGE_FILE
@@ -36,7 +36,7 @@ class JudgeDescription(msgspec.Struct, frozen=True, kw_only=True):
     identity: dict[str, Any]
     generation: dict[str, Any]
     steps: dict[str, tuple[str, ...]]
-    draws: int
+    verdicts_per_answer: int
     rubric: dict[str, Any]
     prompt: dict[str, Any]
     barista_bench: str
@@ -65,15 +65,17 @@ class JudgeDescription(msgspec.Struct, frozen=True, kw_only=True):
 
 def verdict_keys(description: JudgeDescription) -> Callable[[str, str], dict[int, str]]:
     """Return a function from an answer's item and a criterion to: draw -> key of the verdict in the log."""
-    form, draws = description.form, range(description.draws)
+    form, verdicts_per_answer = description.form, range(description.verdicts_per_answer)
     if form is REASONING_FORM:
         fields = ("model", "reason_length")
         identity = {name: description.identity[name] for name in fields if name in description.identity}
         identity["prompt"] = description.prompt["sha256"]
-        draws = range(1)  # whatever the file says
+        verdicts_per_answer = range(1)  # whatever the file says
     else:
         identity = {**description.identity, "steps": digest(description.steps)}
-    return lambda item, criterion: draw_keys(form_id(form, item, criterion), identity, description.generation, draws)
+    return lambda item, criterion: keys_of_repetitions(
+        form_id(form, item, criterion), identity, description.generation, verdicts_per_answer
+    )
 
 
 def read_judge(folder: str | Path) -> JudgeDescription:

@@ -22,12 +22,12 @@ from barista_bench.core.task import Task
 from barista_bench.files.writing import atomic_write
 from barista_bench.judging.answers import REASONING
 from barista_bench.judging.judge_folder import JudgeDescription
-from barista_bench.judging.results import MEAN, CategoryFigures, JudgedCoverage, JudgedResults, JudgeInfo, RubricInfo
+from barista_bench.judging.results import MEAN, CategoryMetrics, JudgedCoverage, JudgedResults, JudgeInfo, RubricInfo
 from barista_bench.runs.log.inputs import digest
 from barista_bench.runs.log.sample_log import SampleRecord
 from barista_bench.runs.score.costs import costs_of, token_sums
-from barista_bench.runs.score.results import RESULTS_FILE, SCORES_FILE, Figure, write_results
-from barista_bench.runs.score.samples import ScoredSample, figure
+from barista_bench.runs.score.results import RESULTS_FILE, SCORES_FILE, MetricValue, write_results
+from barista_bench.runs.score.samples import ScoredSample, metric
 from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.version import __version__
 
@@ -48,7 +48,7 @@ class SampleVerdict:
     """
 
     criterion: str
-    draw: int
+    repetition: int
     score: float | None
     status: str
     scoring: str
@@ -58,7 +58,7 @@ class SampleVerdict:
 Verdicts = tuple[SampleVerdict, ...]
 
 
-class FigureValues(NamedTuple):
+class MetricValues(NamedTuple):
     """The values behind a score: one value per sample (None if the sample does not count), and how to combine them."""
 
     values: Sequence[float | None]
@@ -66,7 +66,7 @@ class FigureValues(NamedTuple):
 
     def of(self, positions: Sequence[int]) -> float | None:
         """Return the score of the samples at these positions; None if none of them counts."""
-        present = [value for at in positions if (value := self.values[at]) is not None]
+        present = [value for index in positions if (value := self.values[index]) is not None]
         return self.combine(present) if present else None
 
 
@@ -78,16 +78,16 @@ class LogVerdicts:
     Args:
         scale: the highest score of a verdict.
         verdicts: of each sample; none where there is nothing to judge.
-        figures: by name. A sample with a value of `MEAN` counts as judged.
+        metrics: by name. A sample with a value of `MEAN` counts as judged.
         records: those of the log that count, each once however many samples share it.
     """
 
     scale: float
     samples: Sequence[ScoredSample]
     verdicts: Sequence[Verdicts]
-    figures: Mapping[str, FigureValues]
+    metrics: Mapping[str, MetricValues]
     records: Sequence[SampleRecord]
-    sd_draws: Mapping[str, float | None] = field(default_factory=dict)
+    sd_of_verdicts: Mapping[str, float | None] = field(default_factory=dict)
     tops: Mapping[str, float] = field(default_factory=dict)
     breakdown_keys: Sequence[str] = ()
 
@@ -120,18 +120,18 @@ class JudgedRun:
         """The lines of `scores.jsonl`."""
         videos = {sample.name: sample.example.video_id for sample in self.run.samples}
         for (example_id, number), verdicts in self.verdicts.items():
-            about = {"example_id": example_id, "video_id": videos[example_id, number], "run": number}
+            about = {"example_id": example_id, "video_id": videos[example_id, number], "repetition": number}
             for line in map(asdict, verdicts) if verdicts else [{"status": "unanswered"}]:
                 yield json.dumps(about | line, sort_keys=True) + "\n"
 
 
 def raw_scores(verdicts: Sequence[SampleVerdict]) -> dict[str, float]:
     """Return a sample's score by criterion in the judge's units, averaged over usable draws; others are absent."""
-    draws: dict[str, list[float]] = defaultdict(list)
+    repetitions: dict[str, list[float]] = defaultdict(list)
     for verdict in verdicts:
         if verdict.score is not None:
-            draws[verdict.criterion].append(verdict.score)
-    return {name: statistics.fmean(values) for name, values in draws.items()}
+            repetitions[verdict.criterion].append(verdict.score)
+    return {name: statistics.fmean(values) for name, values in repetitions.items()}
 
 
 def _results(run: ScoredRun, description: JudgeDescription, log_verdicts: LogVerdicts) -> JudgedResults:
@@ -140,7 +140,7 @@ def _results(run: ScoredRun, description: JudgeDescription, log_verdicts: LogVer
     statuses = Counter(verdict.status for verdict in verdicts)
     scoring = Counter(verdict.scoring for verdict in verdicts)
     tokens_in, tokens_out, cached = token_sums(log_verdicts.records)
-    tables = GroupFigures(run.task, log_verdicts)
+    tables = GroupMetrics(run.task, log_verdicts)
     everything = range(len(log_verdicts.samples))
     return JudgedResults(
         barista_bench=__version__,
@@ -158,12 +158,12 @@ def _results(run: ScoredRun, description: JudgeDescription, log_verdicts: LogVer
         prompt_sha256=identity["prompt"],
         steps=identity["steps"],
         steps_sha256=digest(description.steps),
-        draws=description.draws,
+        verdicts_per_answer=description.verdicts_per_answer,
         model=info.model.name,
         model_revision=info.model.revision,
         answers=info.comparability,
         dataset=info.dataset,
-        runs=info.runs,
+        repetitions=info.repetitions,
         coverage=JudgedCoverage(
             expected=info.coverage.expected,
             finished=len(log_verdicts.samples),
@@ -177,8 +177,8 @@ def _results(run: ScoredRun, description: JudgeDescription, log_verdicts: LogVer
             "plain": scoring["plain"],
             **({BY_RULE: scoring[BY_RULE]} if identity["method"] == REASONING else {}),
         },
-        figures=tables.figures(everything),
-        sd_draws={name: log_verdicts.sd_draws.get(name) for name in (MEAN, *description.criteria)},
+        metrics=tables.compute_metrics(everything),
+        sd_of_verdicts={name: log_verdicts.sd_of_verdicts.get(name) for name in (MEAN, *description.criteria)},
         per_category=tables.groups([sample.example.label for sample in log_verdicts.samples]),
         breakdowns={
             key: tables.groups([str(sample.example.metadata[key]) for sample in log_verdicts.samples])
@@ -191,57 +191,61 @@ def _results(run: ScoredRun, description: JudgeDescription, log_verdicts: LogVer
     )
 
 
-class GroupFigures:
+class GroupMetrics:
     """Scores of groups of samples, which are given by their positions."""
 
     def __init__(self, task: Task, log_verdicts: LogVerdicts) -> None:
         self._log_verdicts = log_verdicts
-        self._runs = [sample.record.run for sample in log_verdicts.samples]
+        self._repetitions = [sample.record.repetition for sample in log_verdicts.samples]
         self._units = [unit_of(task, sample.example) for sample in log_verdicts.samples]
 
     def judged_count(self, positions: Sequence[int]) -> int:
-        values = self._log_verdicts.figures[MEAN].values
-        return sum(values[at] is not None for at in positions)
+        values = self._log_verdicts.metrics[MEAN].values
+        return sum(values[index] is not None for index in positions)
 
     def values(self, positions: Sequence[int]) -> dict[str, list[float]]:
         """Return each score of each of the model's runs that has it."""
-        by_run: dict[int, list[int]] = defaultdict(list)
-        for at in positions:
-            by_run[self._runs[at]].append(at)
+        by_repetition_index: dict[int, list[int]] = defaultdict(list)
+        for index in positions:
+            by_repetition_index[self._repetitions[index]].append(index)
         values = {
-            name: [value for number in sorted(by_run) if (value := figure_values.of(by_run[number])) is not None]
-            for name, figure_values in self._log_verdicts.figures.items()
+            name: [
+                value
+                for number in sorted(by_repetition_index)
+                if (value := metric_values.of(by_repetition_index[number])) is not None
+            ]
+            for name, metric_values in self._log_verdicts.metrics.items()
         }
         return {name: of_runs for name, of_runs in values.items() if of_runs}
 
-    def figures(self, positions: Sequence[int]) -> dict[str, Figure]:
+    def compute_metrics(self, positions: Sequence[int]) -> dict[str, MetricValue]:
         return {
-            name: self._with_interval(figure(values), positions, self._log_verdicts.figures[name])
+            name: self._with_interval(metric(values), positions, self._log_verdicts.metrics[name])
             for name, values in self.values(positions).items()
         }
 
-    def _with_interval(self, bare: Figure, positions: Sequence[int], figure_values: FigureValues) -> Figure:
+    def _with_interval(self, bare: MetricValue, positions: Sequence[int], metric_values: MetricValues) -> MetricValue:
         """Return the score with its interval. A sample that does not count has weight 0 in the draws too."""
-        values = {at: value for at in positions if (value := figure_values.of([at])) is not None}
+        values = {index: value for index in positions if (value := metric_values.of([index])) is not None}
         interval = ratio_interval(
             np.array(list(values.values()), dtype=np.float64),
             np.ones(len(values)),
-            runs=[self._runs[at] for at in values],
-            units=[self._units[at] for at in values],
+            repetitions=[self._repetitions[index] for index in values],
+            units=[self._units[index] for index in values],
         )
         return bare.model_copy(update={"low": interval.low, "high": interval.high}) if interval else bare
 
-    def groups(self, labels: Sequence[str]) -> dict[str, CategoryFigures]:
+    def groups(self, labels: Sequence[str]) -> dict[str, CategoryMetrics]:
         """Return the scores of the samples that share a label."""
         groups: dict[str, list[int]] = defaultdict(list)
-        for at, label in enumerate(labels):
-            groups[label].append(at)
+        for index, label in enumerate(labels):
+            groups[label].append(index)
         return {
-            label: CategoryFigures(
-                examples=len({self._log_verdicts.samples[at].example.example_id for at in positions}),
+            label: CategoryMetrics(
+                examples=len({self._log_verdicts.samples[index].example.example_id for index in positions}),
                 expected=len(positions),
                 judged=self.judged_count(positions),
-                figures=self.figures(positions),
+                metrics=self.compute_metrics(positions),
             )
             for label, positions in sorted(groups.items())
         }

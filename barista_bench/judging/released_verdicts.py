@@ -18,7 +18,7 @@ import msgspec
 
 from barista_bench.core.example import Status
 from barista_bench.judging.judge_folder import VERDICTS_FILE, JudgeDescription, judge_folder_name, write_json
-from barista_bench.judging.judged_run import FigureValues, LogVerdicts, SampleVerdict
+from barista_bench.judging.judged_run import LogVerdicts, MetricValues, SampleVerdict
 from barista_bench.judging.results import MEAN
 from barista_bench.models import ModelIdentity
 from barista_bench.runs.log.inputs import digest
@@ -71,7 +71,7 @@ def write_released_judge(run: Path, judge: str, provider: str | None, scores: Re
         identity=identity,
         generation={},
         steps={},
-        draws=1,
+        verdicts_per_answer=1,
         rubric={"version": 0, "wording": "", "criteria": [{"name": name} for name in criteria]},
         prompt={},
         barista_bench=__version__,
@@ -80,18 +80,18 @@ def write_released_judge(run: Path, judge: str, provider: str | None, scores: Re
     return folder
 
 
-def verdict_key(example_id: str, run: int, criterion: str) -> str:
+def verdict_key(example_id: str, repetition: int, criterion: str) -> str:
     """Return the key of one verdict in the judge's log."""
-    return digest(METHOD, example_id, run, criterion)
+    return digest(METHOD, example_id, repetition, criterion)
 
 
-def _verdict_record(example_id: str, run: int, verdict: _Verdict) -> SampleRecord:
-    key = verdict_key(example_id, run, verdict.criterion)
+def _verdict_record(example_id: str, repetition: int, verdict: _Verdict) -> SampleRecord:
+    key = verdict_key(example_id, repetition, verdict.criterion)
     return SampleRecord(
         key=key,
         fingerprint=key,
         example_id=example_id,
-        run=run,
+        repetition=repetition,
         status=Status.INFRA_ERROR if verdict.score is None else Status.OK,
         # Reasons may hold lone surrogates, which this escapes.
         text=json.dumps(msgspec.to_builtins(verdict)),
@@ -111,7 +111,7 @@ def _scores_by_sample(records: Mapping[str, SampleRecord]) -> ReleasedScores:
             verdict = msgspec.convert(json.loads(record.text or ""), _Verdict)
         except (ValueError, RecursionError):
             continue
-        by_criterion = scores.setdefault((record.example_id, record.run), {})
+        by_criterion = scores.setdefault((record.example_id, record.repetition), {})
         by_criterion[verdict.criterion] = ReleasedScore(verdict.score, verdict.reason)
     return scores
 
@@ -129,7 +129,7 @@ def read_released_log(run: ScoredRun, judge: JudgeDescription, records: Mapping[
         scale=SCALE,
         samples=samples,
         verdicts=[_verdicts(by_criterion) for by_criterion in sample_scores],
-        figures={name: FigureValues(column, _mean) for name, column in values.items()},
+        metrics={name: MetricValues(column, _mean) for name, column in values.items()},
         records=list(records.values()),
         breakdown_keys=[key for key in keys if all(key in sample.example.metadata for sample in samples)],
     )

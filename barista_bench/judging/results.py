@@ -11,7 +11,7 @@ from barista_bench.files.reading import Amount, Count, Line, Strict, read_model
 from barista_bench.runs.described import Wording
 from barista_bench.runs.score.comparability import Comparability, JudgeRecord
 from barista_bench.runs.score.costs import Cost
-from barista_bench.runs.score.results import DatasetInfo, Figure, RecordedFigures
+from barista_bench.runs.score.results import DatasetInfo, MetricValue, RecordedMetrics
 
 MEAN = "mean"
 """Name of the score over all criteria; each criterion's score has the criterion's name."""
@@ -52,16 +52,16 @@ class JudgedCoverage(Strict):
         return self.judged / self.expected if self.expected else 0.0
 
 
-class CategoryFigures(Strict):
+class CategoryMetrics(Strict):
     """Scores of the examples that share a label; `judged` and `expected` count samples."""
 
     examples: Count
     expected: Count
     judged: Count
-    figures: dict[str, Figure]
+    metrics: dict[str, MetricValue]
 
 
-class JudgedResults(RecordedFigures):
+class JudgedResults(RecordedMetrics):
     """The results of one judge on one run. Missing verdicts count in no score.
 
     Scores run from 0 to 1 unless `tops` names another maximum; G-Eval scores are the judge's scores divided by `scale`.
@@ -79,18 +79,22 @@ class JudgedResults(RecordedFigures):
     prompt_sha256: str
     steps: Literal["given", "generate"]
     steps_sha256: str
-    draws: Count
+    verdicts_per_answer: Count
     model: str = Field(description="the model that was judged")
     model_revision: str | None
     answers: Comparability = Field(description="what was asked of the model, and how its answers were read")
     dataset: DatasetInfo
-    runs: Count
+    repetitions: Count
     coverage: JudgedCoverage
     scoring: dict[str, Count] = Field(description="usable verdicts: weighted, inferred (among them), plain")
-    figures: dict[str, Figure] = Field(description="mean and each criterion: mean over runs; absent without verdicts")
-    sd_draws: dict[str, Amount | None] = Field(description="standard deviation of draws on the same answer, pooled")
-    per_category: dict[str, CategoryFigures]
-    breakdowns: dict[str, dict[str, CategoryFigures]] = Field(
+    metrics: dict[str, MetricValue] = Field(
+        description="mean and each criterion: mean over runs; absent without verdicts"
+    )
+    sd_of_verdicts: dict[str, Amount | None] = Field(
+        description="standard deviation of draws on the same answer, pooled"
+    )
+    per_category: dict[str, CategoryMetrics]
+    breakdowns: dict[str, dict[str, CategoryMetrics]] = Field(
         default_factory=dict, description="by key of the examples' metadata, then by its value; judges of reasons only"
     )
     input_tokens: Count

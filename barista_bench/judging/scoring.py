@@ -24,9 +24,9 @@ from barista_bench.judging.judge_folder import VERDICTS_FILE, JudgeDescription, 
 from barista_bench.judging.judged_run import (
     BY_RULE,
     MISSING,
-    FigureValues,
     JudgedRun,
     LogVerdicts,
+    MetricValues,
     SampleVerdict,
     Verdicts,
     raw_scores,
@@ -108,43 +108,44 @@ def read_replies(run: AnsweredRun, description: JudgeDescription, records: Mappi
     verdicts: dict[str, Verdicts] = {}
     counting: list[SampleRecord] = []
     for answer in answers.distinct:
-        draws = [(name, *draw) for name in criteria for draw in keys(answer.item, name).items()]
+        repetitions = [(name, *repetition) for name in criteria for repetition in keys(answer.item, name).items()]
         verdicts[answer.item] = tuple(
-            _verdict(name, draw, records.get(key), form, ten_is_split=ten_is_split) for name, draw, key in draws
+            _verdict(name, repetition, records.get(key), form, ten_is_split=ten_is_split)
+            for name, repetition, key in repetitions
         )
-        counting += [records[key] for _, _, key in draws if key in records]
+        counting += [records[key] for _, _, key in repetitions if key in records]
     unanswered = () if form is GEVAL_FORM else (_NO_REASONING,)
     by_sample = [verdicts[answer.item] if answer else unanswered for answer in answers.answers]
     log_verdicts = partial(
         LogVerdicts, scale=float(form.top), samples=answers.samples, verdicts=by_sample, records=counting
     )
     if form is GEVAL_FORM:
-        figures = _geval_figures(by_sample, criteria, on_all_criteria=run.task.follows_paper)
-        return log_verdicts(figures=figures, sd_draws=_sd_draws(by_sample, criteria))
+        metrics = _geval_metrics(by_sample, criteria, on_all_criteria=run.task.follows_paper)
+        return log_verdicts(metrics=metrics, sd_of_verdicts=_sd_of_verdicts(by_sample, criteria))
     is_right = [sample.scores[run.task.sample_score] == 1 for sample in answers.samples]
     return log_verdicts(
-        figures=_reasoning_figures([verdict.score for (verdict,) in by_sample], is_right),
+        metrics=_reasoning_metrics([verdict.score for (verdict,) in by_sample], is_right),
         tops={"r": float(form.top)},
         breakdown_keys=run.task.breakdown_keys,
     )
 
 
 def _verdict(
-    criterion: str, draw: int, record: SampleRecord | None, form: ReplyForm, *, ten_is_split: bool
+    criterion: str, repetition: int, record: SampleRecord | None, form: ReplyForm, *, ten_is_split: bool
 ) -> SampleVerdict:
     if record is None:
-        return SampleVerdict(criterion, draw, None, MISSING, "", "not asked yet")
+        return SampleVerdict(criterion, repetition, None, MISSING, "", "not asked yet")
     if record.status is not Status.OK or record.text is None:
-        return SampleVerdict(criterion, draw, None, str(record.status), "", record.error or "")
+        return SampleVerdict(criterion, repetition, None, str(record.status), "", record.error or "")
     reply = read_verdict(record.text, form)
     if isinstance(reply, Unusable):
-        return SampleVerdict(criterion, draw, None, str(Status.PARSE_ERROR), "", reply.why)
+        return SampleVerdict(criterion, repetition, None, str(Status.PARSE_ERROR), "", reply.why)
     tokens = _token_logprobs(record) if form is GEVAL_FORM else None
     weighted = weighted_score(tokens, reply.score, ten_is_split=ten_is_split)
     if weighted is None:
-        return SampleVerdict(criterion, draw, float(reply.score), str(Status.OK), "plain", reply.reason)
+        return SampleVerdict(criterion, repetition, float(reply.score), str(Status.OK), "plain", reply.reason)
     scoring = "inferred" if weighted.inferred else "weighted"
-    return SampleVerdict(criterion, draw, weighted.score, str(Status.OK), scoring, reply.reason)
+    return SampleVerdict(criterion, repetition, weighted.score, str(Status.OK), scoring, reply.reason)
 
 
 def _token_logprobs(record: SampleRecord) -> list[TokenLogprob] | None:
@@ -161,9 +162,9 @@ def _number(logprob: float | None) -> float:
     return float("-inf") if logprob is None else logprob
 
 
-def _geval_figures(
+def _geval_metrics(
     verdicts: Sequence[Verdicts], criteria: Sequence[str], *, on_all_criteria: bool
-) -> dict[str, FigureValues]:
+) -> dict[str, MetricValues]:
     """Return `mean` and each criterion, from 0 to 1.
 
     The paper averages samples with a verdict on all criteria; the release averages over the criteria that have a
@@ -174,20 +175,20 @@ def _geval_figures(
     means = [statistics.fmean(scores.values()) if len(scores) >= fewest else None for scores in samples]
     tenth = partial(_fraction, top=GEVAL_FORM.top)
     return {
-        MEAN: FigureValues(means, tenth),
-        **{name: FigureValues([scores.get(name) for scores in samples], tenth) for name in criteria},
+        MEAN: MetricValues(means, tenth),
+        **{name: MetricValues([scores.get(name) for scores in samples], tenth) for name in criteria},
     }
 
 
-def _reasoning_figures(scores: Sequence[float | None], is_right: Sequence[bool]) -> dict[str, FigureValues]:
+def _reasoning_metrics(scores: Sequence[float | None], is_right: Sequence[bool]) -> dict[str, MetricValues]:
     """Return `r` from 0 to 5, the same value as `mean` and `reasoning` from 0 to 1, and `scr`."""
-    fraction = FigureValues(scores, partial(_fraction, top=5))
+    fraction = MetricValues(scores, partial(_fraction, top=5))
     of_right = [score if right else None for score, right in zip(scores, is_right, strict=True)]
     return {
         MEAN: fraction,
         REASONING: fraction,
-        "r": FigureValues(scores, statistics.fmean),
-        "scr": FigureValues(of_right, _spurious_fraction),
+        "r": MetricValues(scores, statistics.fmean),
+        "scr": MetricValues(of_right, _spurious_fraction),
     }
 
 
@@ -201,7 +202,7 @@ def _spurious_fraction(scores: Sequence[float]) -> float:
     return percentage / 100
 
 
-def _sd_draws(verdicts: Sequence[Verdicts], criteria: Sequence[str]) -> dict[str, float | None]:
+def _sd_of_verdicts(verdicts: Sequence[Verdicts], criteria: Sequence[str]) -> dict[str, float | None]:
     """Return the spread of draws on the same answer, as the metric `judge_score` defines it."""
     rows = [
         {name: [verdict.score for verdict in sample_verdicts if verdict.criterion == name] for name in criteria}
@@ -210,4 +211,4 @@ def _sd_draws(verdicts: Sequence[Verdicts], criteria: Sequence[str]) -> dict[str
         for sample_verdicts in verdicts
     ]
     score = judge_score(rows, criteria=criteria, scale=GEVAL_FORM.top)
-    return {MEAN: score["sd_draws"]} | {name: score["per_criterion"][name]["sd_draws"] for name in criteria}
+    return {MEAN: score["sd_of_verdicts"]} | {name: score["per_criterion"][name]["sd_of_verdicts"] for name in criteria}

@@ -45,8 +45,8 @@ from barista_bench.models import Completion, GenerationConfig, Model, ModelIdent
 from barista_bench.runs.ask.answers import Spending, logged_tokens, prices_of
 from barista_bench.runs.ask.catalog import load_model
 from barista_bench.runs.ask.cluster_model import ClusterModel
-from barista_bench.runs.ask.config import checked
-from barista_bench.runs.ask.replies import ReadReply, RepeatedPrompt, TokensToLog, Unusable, ask, draw_keys
+from barista_bench.runs.ask.config import check_settings
+from barista_bench.runs.ask.replies import ReadReply, RepeatedPrompt, TokensToLog, Unusable, ask, keys_of_repetitions
 from barista_bench.runs.ask.session import AskCounts
 from barista_bench.runs.log.inputs import plain_json
 from barista_bench.runs.log.sample_log import SampleLog
@@ -85,7 +85,7 @@ def judge(run: str | Path, judge: str, **settings: object) -> JudgeSession:
         DataError, ModelError: the run or the judge cannot be used.
         BudgetError: what is left does not fit `max_cost` or `max_tokens_total`; verdicts that were given are logged.
     """
-    return judge_config(checked(JudgeConfig, {"run": Path(run), "judge": judge, **settings}))
+    return judge_config(check_settings(JudgeConfig, {"run": Path(run), "judge": judge, **settings}))
 
 
 def judge_config(config: JudgeConfig) -> JudgeSession:
@@ -97,10 +97,10 @@ def judge_config(config: JudgeConfig) -> JudgeSession:
     rubric = None if grades_reasons else load_rubric(run.task, config.rubric)
     reasoning = load_reasoning_form(run.task, config.rubric) if grades_reasons else None
     if config.is_offline:
-        form, figures = REASONING_FORM, dict[str, str | None]({REASONING: "lexical_f1"})
+        form, metrics = REASONING_FORM, dict[str, str | None]({REASONING: "lexical_f1"})
         if rubric:
-            form, figures = GEVAL_FORM, {criterion.name: criterion.lexical for criterion in rubric.criteria}
-        model: Model = offline_judge(config.judge, form, figures, run)
+            form, metrics = GEVAL_FORM, {criterion.name: criterion.lexical for criterion in rubric.criteria}
+        model: Model = offline_judge(config.judge, form, metrics, run)
     elif config.cluster:
         model = ClusterModel(config.as_model, config.cluster, [])
     else:
@@ -149,7 +149,7 @@ def describe_judge(
     probabilities.
     """
     if rubric:
-        prompt, generation, draws = judge_prompts("geval"), config.generation, config.verdicts
+        prompt, generation, verdicts_per_answer = judge_prompts("geval"), config.generation, config.verdicts
         # If a rubric lacks steps, the judge generates them, as in the release.
         has_steps = config.is_offline or all(criterion.steps for criterion in rubric.criteria)
         identity: dict[str, object] = {
@@ -160,7 +160,7 @@ def describe_judge(
         }
         content = rubric.model_dump()
     else:
-        prompt, draws = reasoning or judge_prompts(REASONING), 1
+        prompt, verdicts_per_answer = reasoning or judge_prompts(REASONING), 1
         generation = dataclasses.replace(config.generation, temperature=0.0, top_p=1.0, top_k=None, top_logprobs=0)
         identity = {"method": REASONING, "rubric": prompt.sha256, "steps": "given"}
         content = {"version": prompt.version, "wording": prompt.wording, "criteria": [{"name": REASONING}]}
@@ -171,7 +171,7 @@ def describe_judge(
         identity={**identity, "model": plain_json(asdict(model)), "prompt": prompt.sha256},
         generation=plain_json(asdict(generation)),
         steps={criterion.name: tuple(criterion.steps) for criterion in rubric.criteria} if rubric else {},
-        draws=draws,
+        verdicts_per_answer=verdicts_per_answer,
         rubric=content,
         prompt=asdict(prompt),
         barista_bench=__version__,
@@ -222,7 +222,7 @@ def _ask_for_steps(
     identity = {"model": asdict(model.identity), "rubric": rubric.sha256, "prompt": judge_prompts("steps").sha256}
     item, prompt, error = f"steps:{criterion.name}", steps_prompt(rubric, criterion), ""
     for attempt in range(STEP_TRIES):
-        keys = draw_keys(item, identity, asdict(config), [attempt])
+        keys = keys_of_repetitions(item, identity, asdict(config), [attempt])
         prompts = [RepeatedPrompt(item, prompt, keys, STEPS_SCHEMA)]
         records = ask(model, config, prompts, log, read_steps, AskCounts(), spending=spending)
         record = records[keys[attempt]]

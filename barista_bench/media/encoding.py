@@ -77,7 +77,7 @@ def encode_video(
     return target
 
 
-def resized(pictures: Iterable[Picture], size: tuple[int, int]) -> Iterator[Picture]:
+def resize_pictures(pictures: Iterable[Picture], size: tuple[int, int]) -> Iterator[Picture]:
     """Resize pictures to (width, height) in pixels; pictures of that size stay unchanged."""
     for picture in pictures:
         if (picture.shape[1], picture.shape[0]) == size:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from barista_bench.errors import DataError, VideoError
-from barista_bench.files.reading import confined
+from barista_bench.files.reading import confine
 from barista_bench.media.video import read_frames
 from barista_bench.media.video.frame_reader import Images
 
@@ -52,7 +52,7 @@ class LazyFrames:
         """
         if self.root is not None:
             try:
-                return str(confined(Path(self.root), self.video))
+                return str(confine(Path(self.root), self.video))
             except DataError as error:
                 raise VideoError(f"video {self.video!r}: {error}") from error
         if not os.path.isabs(self.video):

@@ -111,7 +111,7 @@ class Canvas:
         """Return a view of this canvas that draws only within the painted area."""
         return Canvas(self.shapes, "shade", opacity)
 
-    def mirrored(self) -> Canvas:
+    def mirror(self) -> Canvas:
         """Return a canvas with left and right exchanged."""
         return Canvas(
             [replace(s, outlines=tuple(tuple((-x, y) for x, y in o) for o in s.outlines)) for s in self.shapes]
@@ -209,7 +209,7 @@ def _coverage(outlines: list[NDArray[np.int64]], size: tuple[int, int]) -> NDArr
     half = _STEP // 2
     edges = np.concatenate([np.hstack([outline, np.roll(outline, -1, axis=0)]) for outline in outlines])
     edges = np.where(edges[:, 1:2] > edges[:, 3:4], edges[:, [2, 3, 0, 1]], edges)  # each edge from its upper end
-    first, last = (np.clip((edges[:, at] + half - 1) // _STEP, 0, rows) for at in (1, 3))
+    first, last = (np.clip((edges[:, index] + half - 1) // _STEP, 0, rows) for index in (1, 3))
     crossings = last - first
     xa, ya, xb, yb = np.repeat(edges, crossings, axis=0).T
     row = np.arange(crossings.sum()) + np.repeat(first - np.cumsum(crossings) + crossings, crossings)
@@ -217,8 +217,8 @@ def _coverage(outlines: list[NDArray[np.int64]], size: tuple[int, int]) -> NDArr
     crossed = np.zeros((rows, columns + 1), np.uint8)
     np.bitwise_xor.at(crossed, (row, np.clip((x + half - 1) // _STEP, 0, columns)), 1)
     inside = np.bitwise_xor.accumulate(crossed, axis=1)[:, :columns]
-    in_row = np.add.reduce([inside[:, at::_SAMPLES] for at in range(_SAMPLES)])
-    count: NDArray[np.int64] = np.add.reduce([in_row[at::_SAMPLES] for at in range(_SAMPLES)], dtype=np.int64)
+    in_row = np.add.reduce([inside[:, index::_SAMPLES] for index in range(_SAMPLES)])
+    count: NDArray[np.int64] = np.add.reduce([in_row[index::_SAMPLES] for index in range(_SAMPLES)], dtype=np.int64)
     return count * 255 // (_SAMPLES * _SAMPLES)
 
 

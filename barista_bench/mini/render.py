@@ -116,14 +116,14 @@ class KitchenScene:
         y = pose.y + leg.sway[1] * _wave(beat - leg.end, _SWING, _SWING // 4)
         return Pose(x, y, pose.depth, pose.angle)
 
-    def _resolve(self, at: PropPlace, beat: int) -> Pose:
-        x, y = at.x * FINE, at.y * FINE
-        if not at.parent:
-            return Pose(x, y, at.y * 10 + at.depth, at.angle)
-        parent = self.pose(at.parent, beat)
-        if parent.angle and not self._timeline.props[at.parent].steady:
+    def _resolve(self, place: PropPlace, beat: int) -> Pose:
+        x, y = place.x * FINE, place.y * FINE
+        if not place.parent:
+            return Pose(x, y, place.y * 10 + place.depth, place.angle)
+        parent = self.pose(place.parent, beat)
+        if parent.angle and not self._timeline.props[place.parent].steady:
             x, y = turn(x, y, parent.angle)
-        return Pose(parent.x + x, parent.y + y, parent.depth + at.depth, parent.angle + at.angle)
+        return Pose(parent.x + x, parent.y + y, parent.depth + place.depth, parent.angle + place.angle)
 
     # -- hands
 
@@ -314,7 +314,7 @@ def _sprite(
     drawing.paint(canvas, painter, colour, variant)
     if is_aloft:
         canvas = drawing.Canvas([shape for shape in canvas.shapes if shape.kind != "shadow"])
-    return drawing.make_sprite(canvas.mirrored() if is_mirrored else canvas, height, angle)
+    return drawing.make_sprite(canvas.mirror() if is_mirrored else canvas, height, angle)
 
 
 COUNTER_TOP, COUNTER_EDGE = 238, 420

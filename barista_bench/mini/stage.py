@@ -206,23 +206,30 @@ class Stage:
 
     def _resting_point(self, key: str) -> tuple[int, int, int]:
         """Return the point where the object rests after its last leg so far, and its angle."""
-        at = self.timeline.legs[key][-1].at
-        if not at.parent:
-            return at.x, at.y, at.angle
-        x, y, _ = self._resting_point(at.parent)
-        return x + at.x, y + at.y, at.angle
+        place = self.timeline.legs[key][-1].at
+        if not place.parent:
+            return place.x, place.y, place.angle
+        x, y, _ = self._resting_point(place.parent)
+        return x + place.x, y + place.y, place.angle
 
     def _move(
-        self, key: str, start: int, end: int, at: PropPlace, lift: int = 0, sway: Offset = (0, 0), carried: bool = True
+        self,
+        key: str,
+        start: int,
+        end: int,
+        place: PropPlace,
+        lift: int = 0,
+        sway: Offset = (0, 0),
+        carried: bool = True,
     ) -> None:
         """Move an object: its old position relations end as it leaves, the new ones begin as it arrives."""
         for triple in _triples(key, self.timeline.legs[key][-1].at):
             self._add_relation(*triple, self._since.pop(triple), start)
-        self.timeline.legs[key].append(Leg(start, end, at, lift, sway, carried))
-        self._begin_relations(key, at, end)
+        self.timeline.legs[key].append(Leg(start, end, place, lift, sway, carried))
+        self._begin_relations(key, place, end)
 
-    def _begin_relations(self, key: str, at: PropPlace, beat: int) -> None:
-        for triple in _triples(key, at):
+    def _begin_relations(self, key: str, place: PropPlace, beat: int) -> None:
+        for triple in _triples(key, place):
             self._since[triple] = beat
 
     def _add_relation(self, source: str, value: str, target: str, start: int, end: int) -> None:
@@ -276,12 +283,12 @@ class Stage:
                     self.timeline.states.setdefault((key, value), []).append((beat, min(until, end)))
 
 
-def _triples(key: str, at: PropPlace) -> list[tuple[str, str, str]]:
+def _triples(key: str, place: PropPlace) -> list[tuple[str, str, str]]:
     """Return the (source, value, target) that hold while the object is at that place."""
     triples = []
-    for relation in at.relations:
+    for relation in place.relations:
         value, _, other = relation.partition(":")
-        other = other or at.parent
+        other = other or place.parent
         is_reversed = value == "contains" or value.startswith("~")
         triples.append((other, value.lstrip("~"), key) if is_reversed else (key, value, other))
     return triples

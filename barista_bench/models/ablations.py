@@ -41,7 +41,7 @@ from barista_bench.models.base import (
 Change = Callable[[Request], Request]
 
 
-def ablated(model: Model, ablation: str) -> Model:
+def ablate(model: Model, ablation: str) -> Model:
     """Return the model with less to see. It streams if `model` does, and shares its batch size and window.
 
     Its identity is `<ablation>:<name>`, with `ablation` among the settings. Nested ablations are named in order.
@@ -57,7 +57,7 @@ def ablated(model: Model, ablation: str) -> Model:
     return kind(model, ablation, settings, _CHANGES[ablation])
 
 
-def aided(model: Model, settings: Mapping[str, str | int]) -> Model:
+def add_aids(model: Model, settings: Mapping[str, str | int]) -> Model:
     """Return the model under the name `aided:<name>`, with `settings` among its own. They say what its requests tell.
 
     The requests are changed before the model receives them.

@@ -147,7 +147,7 @@ def cut_at_stop(answer: str, stop: Sequence[str]) -> str:
     >>> cut_at_stop("left END right", ["STOP", "END"])
     'left '
     """
-    return answer[: min((at for at in map(answer.find, stop) if at >= 0), default=len(answer))]
+    return answer[: min((index for index in map(answer.find, stop) if index >= 0), default=len(answer))]
 
 
 _NEVER = -9000.0  # log-probabilities of tokens that a schema excludes: -infinity, or what vLLM's worker writes for it

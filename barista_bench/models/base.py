@@ -165,7 +165,7 @@ class Failure:
         return cls(str(error), isinstance(error, TaskError))
 
 
-def repeated(answer: Completion | Failure, count: int) -> list[Completion | Failure]:
+def repeat_answer(answer: Completion | Failure, count: int) -> list[Completion | Failure]:
     """Repeat a greedy answer for `count` seeds. The copies count no tokens, so that sums equal the tokens used."""
     if isinstance(answer, Failure):
         return [answer] * count

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from barista_bench.core.boxes import DEFAULT_BOX_FORMAT, FAMILY_FORMATS, BoxFormat
+from barista_bench.core.boxes import DEFAULT_BOX_FORMAT, FORMATS_BY_ARCHITECTURE, BoxFormat
 from barista_bench.core.training_videos import VIDEOS_FILE, TrainingVideos
 
 
 def box_format_of(model_type: str) -> BoxFormat:
     """Return the box format of an architecture; the package's default if it is unknown."""
-    return next((fmt for start, fmt in FAMILY_FORMATS.items() if model_type.startswith(start)), DEFAULT_BOX_FORMAT)
+    return next(
+        (fmt for start, fmt in FORMATS_BY_ARCHITECTURE.items() if model_type.startswith(start)), DEFAULT_BOX_FORMAT
+    )
 
 
 def checkpoint_videos(name: str) -> TrainingVideos | None:

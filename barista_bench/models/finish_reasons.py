@@ -39,13 +39,13 @@ _KEYS = ("type", "reason", "finish_reason", "name", "value")
 _MAX_READ = 200  # characters
 
 
-def _plain(text: str) -> str:
+def _simplify(text: str) -> str:
     """Return letters and digits of a text, in lower case."""
     return re.sub(r"[\W_]+", "", text).casefold()
 
 
 _MEANINGS: Mapping[str, Meaning] = {
-    _plain(word): meaning for meaning, words in _WORDS.items() for word in words.split()
+    _simplify(word): meaning for meaning, words in _WORDS.items() for word in words.split()
 }
 
 
@@ -66,7 +66,7 @@ def meaning_of(reason: object) -> Meaning | None:
     """
     meanings = set()
     for part in re.split(r"[^\w\s-]+", said_reason(reason)):
-        word = _plain(part)
+        word = _simplify(part)
         prefix = next((prefix for prefix in _PREFIXES if word.startswith(prefix)), "")
         meanings.add(_MEANINGS.get(word) or _MEANINGS.get(word.removeprefix(prefix)))
     return next((meaning for meaning in _WORDS if meaning in meanings), None)

@@ -56,12 +56,12 @@ class PredictionRow(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     example_id: Name
     answer: str | None = None
     value: msgspec.Raw = msgspec.Raw()
-    run: Annotated[int, msgspec.Meta(ge=0, lt=10_000)] | None = None
+    repetition: Annotated[int, msgspec.Meta(ge=0, lt=10_000)] | None = None
 
 
 _HEADER = msgspec.json.Decoder(PredictionHeader)
 _ROW = msgspec.json.Decoder(PredictionRow)
-_FIELDS = "example_id, one of answer (text) and value (object or array), and optionally run"
+_FIELDS = "example_id, one of answer (text) and value (object or array), and optionally repetition"
 
 Answers = dict[str, dict[int | None, str]]
 """Example id, then run (None: every run), to the answer's text."""
@@ -110,8 +110,8 @@ class PredictionsModel:
         path = Path(path)
         header, answers, revision = _read_file(path)
         box_format = _box_format(path, header, box_format, has_boxes)
-        if seeds_of is None and any(None not in runs for runs in answers.values()):
-            raise ConfigError(f"{path}: its lines name runs. Fix: leave `run` out, or give seeds_of")
+        if seeds_of is None and any(None not in by_repetition for by_repetition in answers.values()):
+            raise ConfigError(f"{path}: its lines name runs. Fix: leave `repetition` out, or give seeds_of")
         name = header.model if header and header.model else path.name
         model = cls(ModelIdentity(f"predictions:{name}", revision), answers, box_format, seeds_of)
         if example_ids is None or not (unknown := sorted(answers.keys() - set(example_ids))):
@@ -131,14 +131,19 @@ class PredictionsModel:
         return [[self._answer(request.request_id, seed) for seed in request.seeds] for request in requests]
 
     def _answer(self, example_id: str, seed: int) -> Completion | Failure:
-        runs = self._answers.get(example_id)
-        if runs is None:
+        by_repetition = self._answers.get(example_id)
+        if by_repetition is None:
             return Failure(f"no prediction for {example_id} in {self.identity.name}")
-        for run, text in runs.items():
-            if run is None or (self._seeds_of is not None and seed in self._seeds_of(example_id, run)):
+        for repetition, text in by_repetition.items():
+            if repetition is None or (self._seeds_of is not None and seed in self._seeds_of(example_id, repetition)):
                 return Completion(text)
-        known_runs = ", ".join(str(run) for run in sorted(run for run in runs if run is not None))
-        return Failure(f"no prediction for this run of {example_id} in {self.identity.name}; it has runs {known_runs}")
+        known_repetitions = ", ".join(
+            str(repetition)
+            for repetition in sorted(repetition for repetition in by_repetition if repetition is not None)
+        )
+        return Failure(
+            f"no prediction for this run of {example_id} in {self.identity.name}; it has runs {known_repetitions}"
+        )
 
 
 def _read_file(path: Path) -> tuple[PredictionHeader | None, Answers, str]:
@@ -188,11 +193,11 @@ def _row(path: Path, number: int, line: bytes) -> PredictionRow:
 
 
 def _add_answer(path: Path, number: int, row: PredictionRow, answers: Answers) -> None:
-    runs = answers.setdefault(row.example_id, {})
+    by_repetition = answers.setdefault(row.example_id, {})
     # An answer to all runs beside one to a single run would leave open which of them counts.
-    if runs and (row.run in runs or row.run is None or None in runs):
+    if by_repetition and (row.repetition in by_repetition or row.repetition is None or None in by_repetition):
         raise DataError(f"{path}: line {number}: {row.example_id} is answered twice. Fix: one line an example and run")
-    runs[row.run] = row.answer if row.answer is not None else bytes(row.value).decode("utf-8")
+    by_repetition[row.repetition] = row.answer if row.answer is not None else bytes(row.value).decode("utf-8")
 
 
 def _box_format(

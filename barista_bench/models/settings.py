@@ -152,7 +152,7 @@ class GeneratorSettings(SettingsTable):
 SettingsT = TypeVar("SettingsT", bound=SettingsTable)
 
 
-def checked(table: type[SettingsT], values: Mapping[str, Any]) -> SettingsT:
+def check_settings(table: type[SettingsT], values: Mapping[str, Any]) -> SettingsT:
     """Return the settings of a table.
 
     Raises:

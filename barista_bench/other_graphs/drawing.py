@@ -122,13 +122,13 @@ def bitmap_shape(read: Callable[[], Bits], left: int, top: int) -> Shape:
     return draw
 
 
-def unpacked(text: str) -> bytes:
+def unpack(text: str) -> bytes:
     """Decode base64 of zlib of bytes.
 
     Raises ValueError or zlib.error if the text is invalid or the result too large.
     """
     stream = zlib.decompressobj()
-    content = stream.decompress(_decoded(text), _MOST_PIXELS)
+    content = stream.decompress(_decode(text), _MOST_PIXELS)
     if stream.unconsumed_tail:
         raise ValueError("too large")
     return content
@@ -146,10 +146,10 @@ def png_bits(content: bytes) -> Bits:
 
 def png_of_base64(text: str) -> Bits:
     """Decode a PNG from base64."""
-    return png_bits(_decoded(text))
+    return png_bits(_decode(text))
 
 
-def _decoded(text: str) -> bytes:
+def _decode(text: str) -> bytes:
     try:
         return base64.b64decode(text, validate=True)
     except binascii.Error as error:

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 from PIL import Image
 
-from barista_bench.other_graphs.drawing import Bits, bitmap_shape, box_shape, polygon_shape, unpacked
+from barista_bench.other_graphs.drawing import Bits, bitmap_shape, box_shape, polygon_shape, unpack
 from barista_bench.other_graphs.rows import (
     OBJECTS,
     AttributeRow,
@@ -153,14 +153,14 @@ def _shape(label: Record) -> Shape:
             return drawn
         left, top = round(drawn[0]), round(drawn[1])
         size = max(1, round(drawn[0] + drawn[2]) - left), max(1, round(drawn[1] + drawn[3]) - top)
-        return bitmap_shape(lambda: _scaled(np.load(io.BytesIO(unpacked(text)), allow_pickle=False), size), left, top)(
+        return bitmap_shape(lambda: _scale(np.load(io.BytesIO(unpack(text)), allow_pickle=False), size), left, top)(
             height, width
         )
 
     return draw
 
 
-def _scaled(mask: Bits, size: tuple[int, int]) -> Bits:
+def _scale(mask: Bits, size: tuple[int, int]) -> Bits:
     if mask.ndim != 2 or not mask.size:
         raise ValueError("no picture")
     picture = Image.fromarray((mask > 0).astype(np.uint8) * 255)

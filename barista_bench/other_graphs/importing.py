@@ -17,7 +17,7 @@ from tqdm import tqdm
 
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.owned_folders import refuse_inside, replacing_folder
-from barista_bench.files.reading import confined, read_bounded, valid_video_id
+from barista_bench.files.reading import confine, read_bounded, valid_video_id
 from barista_bench.files.writing import place_file, write_whole
 from barista_bench.media.video import open_reader
 from barista_bench.other_graphs.source import ImportTally, OpenedSource, graph_source
@@ -114,7 +114,7 @@ def import_graphs(
         try:
             if not valid_video_id(video_id):
                 raise DataError(f"{video_id!r}: is not a usable name. Fix: rename the video")
-            folder = confined(out, video_id)
+            folder = confine(out, video_id)
             digest = hashlib.sha256(dataset.digest(video_id).encode() + msgspec.json.encode(loaded_domain)).hexdigest()
             record = _earlier_record(folder, digest)
             report.resumed += record is not None

@@ -214,12 +214,12 @@ def _brush_bits(rle: list[int], height: int, width: int) -> Bits:
     Blocks follow: 1 bit (1: one word repeats), 2 bits for the kind of length, the length less 1, and the word or words.
     """
     bits = np.unpackbits(np.array(rle, dtype=np.uint8))
-    text, at = (bits + ord("0")).tobytes().decode("ascii"), 0
+    text, bit = (bits + ord("0")).tobytes().decode("ascii"), 0
 
     def number(size: int) -> int:
-        nonlocal at
-        at += size
-        return int(text[at - size : at], 2)
+        nonlocal bit
+        bit += size
+        return int(text[bit - size : bit], 2)
 
     count, word = number(32), number(5) + 1
     sizes = [number(4) + 1 for _ in range(4)]
@@ -230,8 +230,8 @@ def _brush_bits(rle: list[int], height: int, width: int) -> Bits:
         is_run = number(1)
         length = min(number(sizes[number(2)]) + 1, count - filled)
         words = 1 if is_run else length
-        block = np.packbits(bits[at : at + 8 * words])
-        at += 8 * words
+        block = np.packbits(bits[bit : bit + 8 * words])
+        bit += 8 * words
         values[filled : filled + length] = block
         filled += length
     return values.reshape(height, width, 4)[:, :, 3] > math.floor(255 / 2)

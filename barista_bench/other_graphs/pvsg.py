@@ -19,7 +19,7 @@ import msgspec
 import numpy as np
 
 from barista_bench.errors import DataError
-from barista_bench.files.reading import as_utf8, confined, read_bounded
+from barista_bench.files.reading import as_utf8, confine, read_bounded
 from barista_bench.files.text_out import most_frequent_reasons
 from barista_bench.media.video import video_facts
 from barista_bench.other_graphs.source import (
@@ -106,9 +106,9 @@ class Pvsg(OpenedSource):
     """
 
     def __init__(self, folder: Path, domain: Domain) -> None:
-        self._root = folder if (folder / ANNOTATIONS).is_file() else confined(folder, "data")
+        self._root = folder if (folder / ANNOTATIONS).is_file() else confine(folder, "data")
         self._words = relation_words(domain)
-        path = confined(self._root, ANNOTATIONS)
+        path = confine(self._root, ANNOTATIONS)
         try:
             file = msgspec.json.decode(as_utf8(read_bounded(path, MAX_BYTES, remedy=_REMEDY), str(path)), type=_File)
             ids = [msgspec.json.decode(raw, type=_Id).video_id for raw in file.data]
@@ -134,11 +134,11 @@ class Pvsg(OpenedSource):
             video = msgspec.json.decode(self._raws[video_id], type=_Video)
         except MALFORMED as error:
             raise DataError(f"{where}: {error}. Fix: correct that field") from error
-        folder = confined(self._root, self._parts[video_id])
+        folder = confine(self._root, self._parts[video_id])
         writer = GraphWriter("pvsg", video_id, (video.meta.width, video.meta.height), ImportTally())
         pictures, frames, frame_count, fps = _pictures(folder, video_id, video.meta, writer.tally)
         objects = {item.object_id: writer.add_object(str(item.object_id), item.category) for item in video.objects}
-        annotated_frames, complete_frames = _add_masks(confined(folder, "masks", video_id), frames, objects, writer)
+        annotated_frames, complete_frames = _add_masks(confine(folder, "masks", video_id), frames, objects, writer)
         writer.complete = dict.fromkeys(self._vocabulary, complete_frames)
         self._add_relations(video, objects, frames, writer)
         release = writer.release(frame_count, fps, annotated_frames)
@@ -184,10 +184,10 @@ def _pictures(
     Pictures come from the folder of frames if there is one, else from the video, as the frame nearest in time. If the
     folder lacks a picture, its frame is lost.
     """
-    folder, count = confined(part_folder, "frames", video_id), meta.num_frames
+    folder, count = confine(part_folder, "frames", video_id), meta.num_frames
     if folder.is_dir():
         first = _first_number(folder, count, tally)
-        files = {number: confined(folder, f"{number + first:04d}.png") for number in range(count)}
+        files = {number: confine(folder, f"{number + first:04d}.png") for number in range(count)}
         present = {number: path for number, path in files.items() if path.is_file()}
         if not present:
             names = f"0000.png to {count - 1:04d}.png"
@@ -195,7 +195,7 @@ def _pictures(
         tally.lost["frames whose picture is missing"] += count - len(present)
         graph_frames = {number: frame for frame, number in enumerate(present)}
         return list(present.values()), graph_frames, len(present), meta.fps
-    path = confined(part_folder, "videos", f"{video_id}.mp4")
+    path = confine(part_folder, "videos", f"{video_id}.mp4")
     if not path.is_file():
         raise DataError(f"{folder}: no such folder, nor {path.name} in {path.parent}. Fix: fetch either")
     facts = video_facts(path)
@@ -231,7 +231,7 @@ def _add_masks(
     first = _first_number(folder, max(graph_frames) + 1, writer.tally)
     for number, frame in graph_frames.items():
         try:
-            labels = read_labels(confined(folder, f"{number + first:04d}.png"))
+            labels = read_labels(confine(folder, f"{number + first:04d}.png"))
             if labels.shape != writer.size[::-1]:
                 raise ValueError(f"{labels.shape[1]}x{labels.shape[0]} px, not {writer.size[0]}x{writer.size[1]}")
         except ValueError as error:

@@ -25,7 +25,7 @@ from barista_bench.other_graphs.rows import (
     VideoRows,
     path_below,
 )
-from barista_bench.other_graphs.source import OTHER_RELATION, GraphWriter, ImportedVideo, relation_words, runs_of
+from barista_bench.other_graphs.source import OTHER_RELATION, GraphWriter, ImportedVideo, ranges_of, relation_words
 from barista_bench.scene_graph.domain import Domain
 from barista_bench.scene_graph.release import MAX_TEXT, Layer, tidy_name
 from barista_bench.scene_graph.shapes import Rle
@@ -75,7 +75,7 @@ class Timeline:
             seconds = self._facts.seconds
             if span.end < span.start:
                 return "it ends before it begins"
-            start, end = (int(np.searchsorted(seconds, at - _TOLERANCE)) for at in (span.start, span.end))
+            start, end = (int(np.searchsorted(seconds, moment - _TOLERANCE)) for moment in (span.start, span.end))
             start = min(start, count - 1)
             is_cut = bool(span.end > seconds[-1] + 1.5 / (self._facts.fps or 1))
             return start, max(end, start + 1), is_cut
@@ -140,12 +140,14 @@ class _RowGraph:
 
     def _add_objects(self) -> list[int]:
         """Add the objects; return the annotated frames."""
-        annotated = {frame for at in self._video.annotated if isinstance(frame := self._timeline.frame(at), int)}
+        annotated = {
+            frame for moment in self._video.annotated if isinstance(frame := self._timeline.frame(moment), int)
+        }
         masks: dict[int, dict[str, Rle]] = defaultdict(dict)
         places: dict[tuple[int, str], ObjectRow] = {}
         for row in self._video.objects:
             frame = self._timeline.frame(row.moment)
-            drawn = frame if isinstance(frame, str) else self._drawn(row, frame)
+            drawn = frame if isinstance(frame, str) else self._draw_row(row, frame)
             if isinstance(frame, str) or isinstance(drawn, str):
                 self._video.lose(row.place, str(drawn), moment=None if isinstance(frame, str) else row.moment)
                 continue
@@ -163,7 +165,7 @@ class _RowGraph:
                 self._video.lose(row.place, "the mask has no pixel on the frame", moment=row.moment)
         return sorted(annotated.union(*self._seen.values()))
 
-    def _drawn(self, row: ObjectRow, frame: int) -> Rle | Box | str:
+    def _draw_row(self, row: ObjectRow, frame: int) -> Rle | Box | str:
         """Return the mask or box of a row, or the reason why it cannot be used."""
         category = tidy_name(row.category)
         if problem := _name_problem("id", row.key) or _name_problem("category", category):
@@ -188,8 +190,8 @@ class _RowGraph:
                 return f"object {key!r} is not in the video"
         if span is None:
             frames = set.intersection(*(self._seen[key] for key in keys))
-            runs = [(run.image_id_start, run.image_id_end) for run in runs_of(frames)]
-            return runs or "it gives no time, and its objects are on no frame together"
+            ranges = [(run.image_id_start, run.image_id_end) for run in ranges_of(frames)]
+            return ranges or "it gives no time, and its objects are on no frame together"
         found = self._timeline.span(span)
         if isinstance(found, str):
             return found
@@ -235,7 +237,7 @@ class _RowGraph:
     def _state_coverage(self, annotated: Sequence[int]) -> None:
         """State which sections are complete: those listed in the map, except where a record was lost."""
         if OBJECTS in self._complete:
-            lost = {self._timeline.frame(at) for at in self._video.incomplete if at is not None}
+            lost = {self._timeline.frame(moment) for moment in self._video.incomplete if moment is not None}
             is_lost = None in self._video.incomplete or OBJECTS in self._rows.lossy
             frames = [] if is_lost else [frame for frame in annotated if frame not in lost]
             self._writer.complete = dict.fromkeys(sorted(self._rows.vocabulary), frames)

@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeAlias, TypeVar
 import msgspec
 
 from barista_bench.errors import DataError, VideoError
-from barista_bench.files.reading import as_utf8, confined, read_bounded
+from barista_bench.files.reading import as_utf8, confine, read_bounded
 from barista_bench.files.text_out import without_numbers
 from barista_bench.media.video.frame_folder import SUFFIXES, frame_files
 from barista_bench.media.video.index import VIDEO_SUFFIXES
@@ -272,7 +272,7 @@ class Rows:
 
 def path_below(source: Path, path: str) -> Path:
     """Return a path below the source; "." is the source."""
-    return source if path == "." else confined(source, path)
+    return source if path == "." else confine(source, path)
 
 
 def picture_path(folder: Path, name: str) -> Path | None:

@@ -212,9 +212,9 @@ class GraphWriter:
             relations=[ReleaseRelation(*key, _ranges(spans)) for key, spans in self.relations.items()],
             **self.segments,
             coverage=ReleaseCoverage(
-                frames=runs_of(annotated),
-                categories={name: runs_of(frames) for name, frames in sorted(self.complete.items())},
-                hands={hand: runs_of(frames) for hand, frames in sorted(self.idle.items())},
+                frames=ranges_of(annotated),
+                categories={name: ranges_of(frames) for name, frames in sorted(self.complete.items())},
+                hands={hand: ranges_of(frames) for hand, frames in sorted(self.idle.items())},
                 layers={layer: _ranges(spans) for layer, spans in self.layers.items()},
             ),
         )
@@ -227,12 +227,12 @@ def _ranges(spans: Iterable[tuple[int, int]]) -> list[ReleaseRange]:
     return [ReleaseRange(*span) for span in sorted(set(spans))]
 
 
-def runs_of(frames: Iterable[int]) -> list[ReleaseRange]:
+def ranges_of(frames: Iterable[int]) -> list[ReleaseRange]:
     """Return frames as ranges of consecutive frames.
 
     >>> [(span.image_id_start, span.image_id_end) for span in runs_of([4, 0, 1, 5])]
     [(0, 2), (4, 6)]
     """
     rows = enumerate(sorted(set(frames)))
-    runs = [[frame for _, frame in group] for _, group in groupby(rows, key=lambda row: row[1] - row[0])]
-    return [ReleaseRange(run[0], run[-1] + 1) for run in runs]
+    ranges = [[frame for _, frame in group] for _, group in groupby(rows, key=lambda row: row[1] - row[0])]
+    return [ReleaseRange(run[0], run[-1] + 1) for run in ranges]

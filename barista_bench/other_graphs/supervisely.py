@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from barista_bench.other_graphs.drawing import bitmap_shape, box_shape, png_bits, polygon_shape, unpacked
+from barista_bench.other_graphs.drawing import bitmap_shape, box_shape, png_bits, polygon_shape, unpack
 from barista_bench.other_graphs.rows import AttributeRow, Moment, ObjectRow, Rows, SegmentRow, Shape, Span, VideoRows
 
 
@@ -118,8 +118,8 @@ def _add_video(rows: Rows, place: str, content: _File, video: VideoRows) -> None
         video.segments.append(SegmentRow(f"{place}: tag {tag.name}", "activities", name, Span(*tag.frame_range)))
     for frame_place, frame in rows.records(content.frames or [], _Frame, f"{place}: frames", lambda _: (video, None)):
         video.annotated.append(frame.index)
-        at = partial(_holder, video, frame.index)
-        for where, figure in rows.records(frame.figures, _Figure, f"{frame_place}.figures", at):
+        holder = partial(_holder, video, frame.index)
+        for where, figure in rows.records(frame.figures, _Figure, f"{frame_place}.figures", holder):
             key = figure.object_key or str(figure.object_id or "")
             if key not in titles:
                 video.lose(where, f"its object {key!r} is not in the file", moment=frame.index)
@@ -155,7 +155,7 @@ def _shape(kind: str, geometry: _Geometry | _Object) -> Shape | None:
     points, bitmap = geometry.points, geometry.bitmap
     if kind == "bitmap" and bitmap:
         data = bitmap.data
-        return bitmap_shape(lambda: png_bits(unpacked(data)), *bitmap.origin)
+        return bitmap_shape(lambda: png_bits(unpack(data)), *bitmap.origin)
     if kind == "polygon" and points:
         return polygon_shape([points.exterior, *points.interior], holes=True)
     if kind == "rectangle" and points:

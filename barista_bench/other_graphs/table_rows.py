@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from barista_bench.errors import DataError
-from barista_bench.files.reading import confined, name_problem, read_bounded
+from barista_bench.files.reading import confine, name_problem, read_bounded
 from barista_bench.other_graphs.drawing import Bits, bitmap_shape, box_shape, coco_shape, png_bits, polygon_shape
 from barista_bench.other_graphs.rows import (
     OBJECTS,
@@ -172,7 +172,7 @@ class TableReader:
 
     def _mask_of_file(self, path: str) -> Bits:
         try:
-            return png_bits(read_bounded(confined(self._rows.source, path), _MAX_PICTURE, remedy="name a PNG"))
+            return png_bits(read_bounded(confine(self._rows.source, path), _MAX_PICTURE, remedy="name a PNG"))
         except DataError as error:
             raise ValueError("it cannot be read") from error
 
@@ -208,10 +208,10 @@ def _items(path: Path, data: bytes, key: str | None) -> list[msgspec.Raw]:
 def _files(source: Path, pattern: str) -> list[tuple[Path, str | None]]:
     """Return the files of a table, each with the name of its video if the path contains it."""
     if VIDEO not in pattern:
-        return [(confined(source, pattern), None)]
+        return [(confine(source, pattern), None)]
     expression = re.compile("([^/]+)".join(map(re.escape, pattern.split(VIDEO))))
     names = [path.relative_to(source).as_posix() for path in sorted(source.glob(pattern.replace(VIDEO, "*")))]
-    found = [(confined(source, name), match[1]) for name in names if (match := expression.fullmatch(name))]
+    found = [(confine(source, name), match[1]) for name in names if (match := expression.fullmatch(name))]
     if not found:
         raise DataError(f"{source}: no file {pattern}. Fix: correct `file` in the map")
     return list(found)

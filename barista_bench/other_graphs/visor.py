@@ -22,7 +22,7 @@ from PIL import Image
 from scipy.optimize import linear_sum_assignment
 
 from barista_bench.errors import DataError
-from barista_bench.files.reading import as_utf8, confined, read_bounded, valid_video_id
+from barista_bench.files.reading import as_utf8, confine, read_bounded, valid_video_id
 from barista_bench.files.text_out import without_numbers
 from barista_bench.media.video import video_facts
 from barista_bench.other_graphs.source import GraphSource, GraphWriter, ImportedVideo, ImportTally, Name, OpenedSource
@@ -100,7 +100,7 @@ class Visor(OpenedSource):
     """The folder `GroundTruth-SparseAnnotations`, or its parent."""
 
     def __init__(self, folder: Path, domain: Domain) -> None:
-        self._root = confined(folder, RELEASE) if (folder / RELEASE).is_dir() else folder
+        self._root = confine(folder, RELEASE) if (folder / RELEASE).is_dir() else folder
         self._touch_label = (
             domain.contact_type,
             next((v for v, words in domain.contacts.items() if words.do == "touch"), "touches"),
@@ -108,9 +108,9 @@ class Visor(OpenedSource):
         self._glove_label = domain.place_type, "on"
         self._files: dict[str, tuple[str, Path]] = {}
         for split in _SPLITS:
-            annotations = confined(self._root, "annotations", split)
+            annotations = confine(self._root, "annotations", split)
             for path in sorted(annotations.glob("*.json")) if annotations.is_dir() else ():
-                self._files[path.stem] = split, confined(annotations, path.name)
+                self._files[path.stem] = split, confine(annotations, path.name)
         if not self._files:
             raise DataError(f"{self._root}: no annotations/train or val with JSON files in it. Fix: {_REMEDY}")
         self.video_ids = sorted(self._files)
@@ -164,11 +164,11 @@ class Visor(OpenedSource):
         """Find a picture: `rgb_frames/<split>/<participant>/<video>/<name>`, or without some of these folders."""
         participant = video_id.partition("_")[0]
         folders = [(split, participant, video_id), (split, video_id), (participant, video_id), (video_id,)]
-        paths = [confined(self._root, "rgb_frames", *folder, name) for folder in folders]
+        paths = [confine(self._root, "rgb_frames", *folder, name) for folder in folders]
         return next((path for path in paths if path.is_file()), paths[0])
 
     def _video(self, video_id: str) -> Path | None:
-        paths = [confined(self._root, "videos", f"{video_id}.{suffix}") for suffix in ("mp4", "MP4")]
+        paths = [confine(self._root, "videos", f"{video_id}.{suffix}") for suffix in ("mp4", "MP4")]
         has_mapping = (self._root / MAPPING).is_file()
         return next((path for path in paths if has_mapping and path.is_file()), None)
 
@@ -193,7 +193,7 @@ class Visor(OpenedSource):
 
     def _mapping(self, video_id: str) -> dict[str, int]:
         """Map pictures `<video>/<picture>` to frames of the video, counted from 1: a number, or the name of a frame."""
-        path = confined(self._root, MAPPING)
+        path = confine(self._root, MAPPING)
         try:
             rows = msgspec.json.decode(read_bounded(path, MAX_BYTES, remedy=_REMEDY), type=_Mapping)
         except MALFORMED as error:
@@ -209,38 +209,43 @@ class Visor(OpenedSource):
     def _add_pictures(self, by_frame: Mapping[int, _AnnotatedPicture], writer: GraphWriter) -> None:
         """Add all annotations of the pictures, given by their frame in the graph."""
         keys = _object_keys(by_frame, writer.size)
-        names_on = {at: Counter(e.plain_name for e in picture.frame.annotations) for at, picture in by_frame.items()}
-        for at, (_, _, frame) in by_frame.items():
+        names_on = {
+            frame_index: Counter(e.plain_name for e in picture.frame.annotations)
+            for frame_index, picture in by_frame.items()
+        }
+        for frame_index, (_, _, frame) in by_frame.items():
             ids: dict[str, str] = {}
             for entity in frame.annotations:
                 if entity.id in ids:
                     writer.tally.lost["things whose id is on a picture twice"] += 1
                 else:
-                    ids[entity.id] = writer.add_object(keys[at, entity.id], entity.plain_name)
-            masked_ids = _add_masks(at, frame.annotations, ids, writer)
-            for name in names_on[at]:
+                    ids[entity.id] = writer.add_object(keys[frame_index, entity.id], entity.plain_name)
+            masked_ids = _add_masks(frame_index, frame.annotations, ids, writer)
+            for name in names_on[frame_index]:
                 namesakes = [entity for entity in frame.annotations if entity.plain_name == name]
                 if all(entity.exhaustive == "y" and ids.get(entity.id) in masked_ids for entity in namesakes):
-                    writer.complete.setdefault(name, []).append(at)
-            self._add_contacts(at, frame.annotations, ids, writer)
+                    writer.complete.setdefault(name, []).append(frame_index)
+            self._add_contacts(frame_index, frame.annotations, ids, writer)
         guess = "identities of things: by name and place in one subsequence; hands, in the video"
         writer.tally.guessed[guess] += len(set(keys.values()))
 
-    def _add_contacts(self, at: int, entities: Sequence[_Entity], ids: Mapping[str, str], writer: GraphWriter) -> None:
+    def _add_contacts(
+        self, frame_index: int, entities: Sequence[_Entity], ids: Mapping[str, str], writer: GraphWriter
+    ) -> None:
         """Add the annotated contacts of hands and gloves, and the hands that touch nothing."""
         gloved_hands = {side for entity in entities for side in entity.hands}
         hands = {entity.plain_name: ids[entity.id] for entity in entities if entity.plain_name in _HANDS}
         for entity in entities:
             for side in entity.hands:
                 if side in hands:
-                    writer.add_relation(ids[entity.id], hands[side], self._glove_label, at, at + 1)
+                    writer.add_relation(ids[entity.id], hands[side], self._glove_label, frame_index, frame_index + 1)
             contact = entity.in_contact_object
             if contact in ids and contact != entity.id:
-                writer.add_relation(ids[entity.id], ids[str(contact)], self._touch_label, at, at + 1)
+                writer.add_relation(ids[entity.id], ids[str(contact)], self._touch_label, frame_index, frame_index + 1)
             elif contact in _FREE:
                 # A hand without contact may wear a glove that has one.
                 if entity.plain_name not in gloved_hands:
-                    writer.idle.setdefault(ids[entity.id], []).append(at)
+                    writer.idle.setdefault(ids[entity.id], []).append(frame_index)
             elif contact in _UNKNOWN:
                 writer.tally.left_out["contacts that are inconclusive, or with nothing that is named"] += 1
             elif contact is not None:
@@ -255,12 +260,12 @@ def _object_keys(by_frame: Mapping[int, _AnnotatedPicture], size: tuple[int, int
     """
     keys: dict[tuple[int, str], str] = {}
     namesakes: dict[str, dict[int, list[_Entity]]] = defaultdict(dict)
-    for at, picture in sorted(by_frame.items()):
+    for frame_index, picture in sorted(by_frame.items()):
         for entity in picture.frame.annotations:
             name = entity.plain_name
             group = name if name in _HANDS else f"{picture.frame.image.subsequence}/{name}"
-            if keys.setdefault((at, entity.id), group) == group:
-                namesakes[group].setdefault(at, []).append(entity)
+            if keys.setdefault((frame_index, entity.id), group) == group:
+                namesakes[group].setdefault(frame_index, []).append(entity)
     for group, entities_at in namesakes.items():
         if max(map(len, entities_at.values())) > 1:
             keys |= _matched_keys(group, entities_at, size)
@@ -273,7 +278,7 @@ def _matched_keys(
     """Return the keys for a name that some picture has several times."""
     keys: dict[tuple[int, str], str] = {}
     last_masks: dict[str, Rle] = {}
-    for at, entities in entities_at.items():
+    for frame_index, entities in entities_at.items():
         readable = [(entity, mask) for entity in entities if isinstance(mask := _mask(entity, size), Rle)]
         objects, masks = list(last_masks), [mask for _, mask in readable]
         overlaps = mask_ious(masks, [last_masks[name] for name in objects])
@@ -281,7 +286,7 @@ def _matched_keys(
         for row, (entity, mask) in enumerate(readable):
             is_same = row in best and overlaps[row, best[row]] > 0
             key = objects[best[row]] if is_same else f"{group}/{len(last_masks) + 1}"
-            keys[at, entity.id] = key
+            keys[frame_index, entity.id] = key
             last_masks[key] = mask
     return keys
 
@@ -293,7 +298,7 @@ def _mask(entity: _Entity, size: tuple[int, int]) -> Rle | str:
     return mask_of_polygons(polygons, size[1], size[0], even_odd=True)
 
 
-def _add_masks(at: int, entities: Sequence[_Entity], ids: Mapping[str, str], writer: GraphWriter) -> set[str]:
+def _add_masks(frame_index: int, entities: Sequence[_Entity], ids: Mapping[str, str], writer: GraphWriter) -> set[str]:
     """Add the usable masks; return the ids of the entities that have one."""
     masks: dict[str, Rle] = {}
     for entity in entities:
@@ -302,7 +307,7 @@ def _add_masks(at: int, entities: Sequence[_Entity], ids: Mapping[str, str], wri
             masks[ids[entity.id]] = mask
         else:
             writer.tally.lost[f"masks: {without_numbers(mask)}"] += 1
-    return writer.add_masks(at, masks)
+    return writer.add_masks(frame_index, masks)
 
 
 def _picture_size(path: Path) -> tuple[int, int]:

@@ -64,7 +64,9 @@ def aided_answers(run: ScoredRun, max_text: int) -> Beside:
                     (f"Told: {name}", told.get(record.example_id, "")),
                     (f"Answer, told {name}", record.text or ""),
                 )
-                shown[record.example_id, record.run] += tuple((title, text[:max_text]) for title, text in texts if text)
+                shown[record.example_id, record.repetition] += tuple(
+                    (title, text[:max_text]) for title, text in texts if text
+                )
     return shown
 
 

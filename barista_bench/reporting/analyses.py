@@ -25,7 +25,7 @@ from barista_bench.stats.breakdowns import (
     by_thinking,
     failure_rows,
 )
-from barista_bench.stats.comparison import Comparison, compare_pair, corrected, swapped_sides
+from barista_bench.stats.comparison import Comparison, compare_pair, correct_p_values, swapped_sides
 from barista_bench.stats.propagation import PropagationGraph, propagation
 
 MOST_GROUPS = 12
@@ -73,7 +73,7 @@ def analyse(runs: Sequence[ScoredRun], *, compare: bool = True, permutations: in
         gaps = list(_gaps(groups, labels, compare_once, left_out))
     return Analyses(
         labels=labels,
-        comparisons=dict(zip(comparisons, corrected(list(comparisons.values())), strict=True)),
+        comparisons=dict(zip(comparisons, correct_p_values(list(comparisons.values())), strict=True)),
         agreements=list(_agreements(runs, labels, left_out)),
         gaps=gaps,
         consistency=[replace(row, model=labels[run.folder]) for run in runs if (row := consistency(run)) is not None],
@@ -124,8 +124,8 @@ def best_first(runs: Sequence[ScoredRun]) -> list[ScoredRun]:
     """Sort runs of one task as in a leaderboard: models by their primary score, then unranked runs."""
 
     def rank_key(run: ScoredRun) -> tuple[int, float]:
-        figure = run.results.primary_figure
-        return tier(run), -figure.mean if figure else math.inf
+        metric = run.results.primary_metric
+        return tier(run), -metric.mean if metric else math.inf
 
     return sorted(runs, key=rank_key)
 

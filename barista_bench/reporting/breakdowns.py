@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from barista_bench.core.task import Example, Task
 from barista_bench.reporting.analyses import is_unranked
-from barista_bench.reporting.tables import MAX_ROWS, figure_cell, shortened
+from barista_bench.reporting.tables import MAX_ROWS, metric_cell, shorten_name
 from barista_bench.runs.score.results import Breakdown
 from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.stats import BreakdownRow
@@ -50,7 +50,7 @@ def key_groups(
                 by_key[key][value][label] = part
         for key in further_rows.keys() - run.results.breakdowns.keys():
             for row in sorted(further_rows[key], key=lambda row: row.order):
-                by_key[key][row.value][label] = Breakdown(examples=row.examples, figure=row.figure)
+                by_key[key][row.value][label] = Breakdown(examples=row.examples, metric=row.metric)
     compared_labels = [label for label, run in zip(labels, runs, strict=True) if not is_unranked(run)] or list(labels)
     partitions: set[frozenset[frozenset[str]]] = set()
     kept_groups = []
@@ -70,7 +70,7 @@ def separation(values: Mapping[str, Mapping[str, Breakdown]], labels: Sequence[s
     chance.
     """
     groups = [
-        [(group.examples, group.figure.mean) for label in labels if (group := of_value.get(label))]
+        [(group.examples, group.metric.mean) for label in labels if (group := of_value.get(label))]
         for of_value in values.values()
     ]
     large = [group for group in groups if group and group[0][0] > 1]
@@ -101,10 +101,10 @@ def breakdown_table(groups: KeyGroups, labels: Sequence[str], primary: str) -> T
     for value, of_value in list(groups.values.items())[:MAX_ROWS]:
         query = (("key", groups.key), ("value", value))
         cells = (
-            figure_cell(group.figure, (*query, ("model", label))) if (group := of_value.get(label)) else Cell(None)
+            metric_cell(group.metric, (*query, ("model", label))) if (group := of_value.get(label)) else Cell(None)
             for label in labels
         )
-        rows.append((Cell(shortened(value), query=query), Cell(examples[value]), *cells))
+        rows.append((Cell(shorten_name(value), query=query), Cell(examples[value]), *cells))
     columns = (*text_columns(words(groups.key)), *number_columns("", "examples", *labels))
     note = f"The first {MAX_ROWS} of {len(groups.values)} rows." if len(groups.values) > MAX_ROWS else ""
     title = f"By {words(groups.key)}: {words(primary)}"

@@ -26,7 +26,7 @@ def agreement(ranks: RankAgreement, benchmark: str = "") -> Table:
     """Return the table of Kendall's tau-b between tasks."""
     columns = (*text_columns("task"), *number_columns("", *map(words, ranks.tasks)))
     rows = (
-        (words(task), *(None if s == t else _signed(tau, 2) for t, tau in enumerate(ranks.tau[s])))
+        (words(task), *(None if s == t else _format_signed(tau, 2) for t, tau in enumerate(ranks.tau[s])))
         for s, task in enumerate(ranks.tasks)
     )
     note = (
@@ -58,11 +58,11 @@ def thoughts(models: Sequence[tuple[str, Sequence[ThoughtBin]]], primary: str) -
 def _thought_cell(thought_bin: ThoughtBin | None) -> Cell:
     if thought_bin is None:
         return Cell(None)
-    figure, row = thought_bin.row.figure, thought_bin.row
+    metric, row = thought_bin.row.metric, thought_bin.row
     samples = f"{row.samples} samples, {row.value} tokens"
-    if figure.low is None or figure.high is None:
-        return Cell(figure.mean, notes=(samples,))
-    return Cell(Ranged(figure.mean, figure.low, figure.high), notes=(interval(figure.low, figure.high), samples))
+    if metric.low is None or metric.high is None:
+        return Cell(metric.mean, notes=(samples,))
+    return Cell(Ranged(metric.mean, metric.low, metric.high), notes=(interval(metric.low, metric.high), samples))
 
 
 def comparisons(pairs: Sequence[Comparison]) -> Table:
@@ -76,10 +76,10 @@ def comparisons(pairs: Sequence[Comparison]) -> Table:
     rows = (
         (
             *(pair.first, pair.second, pair.first_value, pair.second_value),
-            Cell(_signed(pair.difference), notes=_interval(pair.low, pair.high)),
+            Cell(_format_signed(pair.difference), notes=_interval(pair.low, pair.high)),
             *(p_text(pair.p_value), p_text(pair.p_adjusted)),
-            Cell(_signed(pair.sample_difference), notes=_interval(pair.sample_low, pair.sample_high)),
-            _signed(pair.effect_size),
+            Cell(_format_signed(pair.sample_difference), notes=_interval(pair.sample_low, pair.sample_high)),
+            _format_signed(pair.effect_size),
             _count_cell(pair.wins, pair.first, pair.second),
             pair.ties,
             _count_cell(pair.losses, pair.second, pair.first),
@@ -117,7 +117,7 @@ def baselines(gaps: Sequence[BaselineGap]) -> Table:
             _WITHOUT[gap.kind],
             gap.comparison.first_value,
             gap.comparison.second_value,
-            Cell(_signed(gap.comparison.difference), notes=_interval(gap.comparison.low, gap.comparison.high)),
+            Cell(_format_signed(gap.comparison.difference), notes=_interval(gap.comparison.low, gap.comparison.high)),
             p_text(gap.comparison.p_adjusted),
         )
         for gap in gaps
@@ -134,10 +134,10 @@ _WITHOUT = dict(zip(KINDS, (*_ABLATIONS, *_GUESSES), strict=True))
 def consistency(runs: Sequence[Consistency]) -> Table:
     columns = (
         *text_columns("task", "model"),
-        *number_columns("", "examples", "runs", "same answer", "same score", "spread of score"),
+        *number_columns("", "examples", "repetitions", "same answer", "same score", "spread of score"),
     )
     rows = (
-        (words(run.task), run.model, run.examples, run.runs, run.same_answer, run.same_score, run.spread)
+        (words(run.task), run.model, run.examples, run.repetitions, run.same_answer, run.same_score, run.spread)
         for run in runs
     )
     note = "Over pairs of runs of an example; the spread is the mean standard deviation of an example's score."
@@ -204,7 +204,7 @@ def _ratio(value: float | None) -> str | None:
     return f"{value:.3g}" if value < 1000 else f"{value:,.0f}"
 
 
-def _signed(value: float | None, digits: int = 3) -> str | None:
+def _format_signed(value: float | None, digits: int = 3) -> str | None:
     return None if value is None else decimal(value, digits, sign=True)
 
 

@@ -14,7 +14,7 @@ from barista_bench.judging.cross import cross_judge
 from barista_bench.judging.cross_text import answer_agreement
 from barista_bench.reporting.analyses import analyse, is_unranked
 from barista_bench.reporting.leaderboard import without_ranks
-from barista_bench.reporting.tables import figure_cell, shortened
+from barista_bench.reporting.tables import metric_cell, shorten_name
 from barista_bench.reporting.view import Report, Section, build_report, distinct_names
 from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.tables import Row, Table, number_columns, text_columns, words
@@ -36,12 +36,12 @@ def report_figures(report: Report) -> dict[str, Table]:
     """Return all figures of a report by the names of their files, each as the table of its numbers."""
     tables: list[tuple[str, Table]] = []
     for board in report.boards:
-        figures = without_ranks(board.table)
-        tables += [("", figures), *(("", table) for table in _radar(figures))]
+        pictured_tables = without_ranks(board.table)
+        tables += [("", pictured_tables), *(("", table) for table in _radar(pictured_tables))]
     tables += [("", table) for table in report.across]
     tables += [(part.heading, table) for part in report.papers for table in part.tables]
     for section in report.sections:
-        of_section = (*section.figures, *section.breakdowns[:KEYS], *section.failures, *_further_figures(section))
+        of_section = (*section.metrics, *section.breakdowns[:KEYS], *section.failures, *_further_figures(section))
         tables += [(section.heading, table) for table in of_section]
     return drawn_tables(tables)
 
@@ -84,7 +84,7 @@ def score_and_costs(models: Sequence[tuple[str, ScoredRun]]) -> Table | None:
     rows = []
     for label, run in models:
         costs = (run.results.timing.costs.get(name) for name in cost_names)
-        rows.append((label, figure_cell(run.results.primary_figure), *(cost.mean if cost else None for cost in costs)))
+        rows.append((label, metric_cell(run.results.primary_metric), *(cost.mean if cost else None for cost in costs)))
     primary = words(models[0][1].results.primary)
     heads = (f"{words(name)} a sample" for name in cost_names)
     columns = (*text_columns("model"), *number_columns("", primary, *heads))
@@ -106,8 +106,8 @@ def confusion(label: str, run: ScoredRun) -> Table | None:
         return None
     heads = (*classes, OTHER, UNREAD)
     counts = Counter((right, answered if answered in heads else OTHER) for _, right, answered in pairs)
-    rows: list[Row] = [(shortened(right), *(counts[right, answered] for answered in heads)) for right in classes]
-    columns = (*text_columns("true class"), *number_columns("", *map(shortened, heads)))
+    rows: list[Row] = [(shorten_name(right), *(counts[right, answered] for answered in heads)) for right in classes]
+    columns = (*text_columns("true class"), *number_columns("", *map(shorten_name, heads)))
     title = f"Answered classes of {label}"
     note = f"Samples by their true class (rows) and the answered one, of the {len(classes)} most frequent classes."
     return replace(Table.of(title, columns, rows, note), drawn="heat")

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from barista_bench.core.example import Status, status_counts
 from barista_bench.judging.config import OFFLINE
 from barista_bench.judging.judged_run import MISSING, JudgedRun, SampleVerdict
-from barista_bench.judging.results import MEAN, CategoryFigures, JudgedResults
-from barista_bench.reporting.tables import figure_cell
+from barista_bench.judging.results import MEAN, CategoryMetrics, JudgedResults
+from barista_bench.reporting.tables import metric_cell
 from barista_bench.tables import Cell, Column, Row, Table, number_columns, text_columns, words
 
 LabelledJudge = tuple[str, str, JudgedRun]
@@ -70,9 +70,11 @@ def verdicts(judges: Sequence[LabelledJudge], model: str, max_text: int) -> Samp
 
 
 def _overview(judges: Sequence[LabelledJudge]) -> Table:
-    names = _figures(judges)
+    names = _compute_metrics(judges)
     spread = [
-        name for name in names if any(judged_run.results.sd_draws.get(name) is not None for _, _, judged_run in judges)
+        name
+        for name in names
+        if any(judged_run.results.sd_of_verdicts.get(name) is not None for _, _, judged_run in judges)
     ]
     columns = [
         *text_columns("model", "judge"),
@@ -110,45 +112,45 @@ def _row(model: str, judge: str, results: JudgedResults, names: Sequence[str], s
     fraction = f"{100 * coverage.fraction:.1f}%" if coverage.expected else None
     return (
         *(model, judge),
-        *(figure_cell(results.figures.get(name)) for name in names),
-        *(results.sd_draws.get(name) for name in spread),
+        *(metric_cell(results.metrics.get(name)) for name in names),
+        *(results.sd_of_verdicts.get(name) for name in spread),
         fraction,
         Cell(coverage.judged, warn=coverage.judged < coverage.answered),
-        *(coverage.answered, coverage.expected, results.draws),
+        *(coverage.answered, coverage.expected, results.verdicts_per_answer),
         *(results.scoring.get(how, 0) for how in ("weighted", "plain")),
         *(Cell(count, warn=count > 0) for count in (coverage.verdicts.get(name, 0) for name in _UNUSABLE)),
     )
 
 
 def _tables_by_key(
-    key: str, parts: Sequence[Mapping[str, CategoryFigures]], judges: Sequence[LabelledJudge]
+    key: str, parts: Sequence[Mapping[str, CategoryMetrics]], judges: Sequence[LabelledJudge]
 ) -> Iterator[Table]:
     """Return one table of each judge's main score by the values of a key; none for a single value."""
     values = list(dict.fromkeys(value for part in parts for value in part))
     if len(values) < 2:
         return
-    main_figures = [_main_figure(judged_run.results) for _, _, judged_run in judges]
+    main_metrics = [_main_metric(judged_run.results) for _, _, judged_run in judges]
     rows: list[Row] = []
     for value in values:
-        pairs = zip((part.get(value) for part in parts), main_figures, strict=True)
-        figures = (category.figures.get(name) if category else None for category, name in pairs)
-        rows.append((value, *map(figure_cell, figures)))
+        pairs = zip((part.get(value) for part in parts), main_metrics, strict=True)
+        metrics = (category.metrics.get(name) if category else None for category, name in pairs)
+        rows.append((value, *map(metric_cell, metrics)))
     columns = (*text_columns(key), *(Column(judge, model) for model, judge, _ in judges))
-    mains = dict.fromkeys(_with_end(name, judges) for name in main_figures)
+    mains = dict.fromkeys(_with_end(name, judges) for name in main_metrics)
     title = "mean over criteria" if list(mains) == [MEAN] else ", ".join(mains)
     yield Table.of(f"Judges by {key}: {title}", columns, rows)
 
 
-def _main_figure(results: JudgedResults) -> str:
+def _main_metric(results: JudgedResults) -> str:
     """Return the name of the mean over criteria, or of the only criterion of a judge without a mean."""
     criteria = results.rubric.criteria
-    return MEAN if MEAN in results.figures or not criteria else criteria[0]
+    return MEAN if MEAN in results.metrics or not criteria else criteria[0]
 
 
-def _figures(judges: Sequence[LabelledJudge]) -> list[str]:
+def _compute_metrics(judges: Sequence[LabelledJudge]) -> list[str]:
     """Return the mean if there are several criteria, each criterion, then the other scores of a judge."""
     criteria = list(dict.fromkeys(name for _, _, judged_run in judges for name in judged_run.results.rubric.criteria))
-    others = dict.fromkeys(name for _, _, judged_run in judges for name in judged_run.results.figures if name != MEAN)
+    others = dict.fromkeys(name for _, _, judged_run in judges for name in judged_run.results.metrics if name != MEAN)
     names = dict.fromkeys([*criteria, *others])
     return [MEAN, *names] if len(criteria) > 1 else list(names)
 
@@ -158,9 +160,12 @@ def _verdict_lines(
 ) -> Iterator[tuple[str, str]]:
     """Return one line for each criterion: the scores of its draws, and the reason of the first usable draw."""
     for criterion in dict.fromkeys(verdict.criterion for verdict in verdicts):
-        draws = [verdict for verdict in verdicts if verdict.criterion == criterion]
-        scores = ", ".join(words(draw.status) if draw.score is None else f"{draw.score:.3g}" for draw in draws)
-        first = next((verdict for verdict in draws if verdict.score is not None), draws[0])
+        repetitions = [verdict for verdict in verdicts if verdict.criterion == criterion]
+        scores = ", ".join(
+            words(repetition.status) if repetition.score is None else f"{repetition.score:.3g}"
+            for repetition in repetitions
+        )
+        first = next((verdict for verdict in repetitions if verdict.score is not None), repetitions[0])
         how = f" ({words(first.scoring)})" if first.scoring else ""
         reason = first.text if len(first.text) <= max_text else f"{first.text[:max_text]} […]"
         yield f"{judge}, {words(criterion)}", f"{scores} of {scale:g}{how}: {reason}"

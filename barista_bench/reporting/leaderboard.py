@@ -9,7 +9,7 @@ from pathlib import Path
 from barista_bench.core.example import Status
 from barista_bench.core.ranking import mean_rank, ranks
 from barista_bench.reporting.analyses import Analyses, tier
-from barista_bench.reporting.tables import figure_cell, ties
+from barista_bench.reporting.tables import metric_cell, ties
 from barista_bench.runs.score.results import Results
 from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.stats import Comparison
@@ -83,9 +83,9 @@ def leaderboard(benchmark: str, title: str, tasks: Sequence[TaskStanding], analy
 
 def without_ranks(board: Table) -> Table:
     """Return a leaderboard's scores, which can be drawn on their scale."""
-    kept = [at for at, column in enumerate(board.columns) if column.name != MEAN_RANK]
-    rows = tuple(tuple(row[at] for at in kept) for row in board.rows)
-    return replace(board, columns=tuple(board.columns[at] for at in kept), rows=rows)
+    kept = [index for index, column in enumerate(board.columns) if column.name != MEAN_RANK]
+    rows = tuple(tuple(row[index] for index in kept) for row in board.rows)
+    return replace(board, columns=tuple(board.columns[index] for index in kept), rows=rows)
 
 
 def _ranks(task: TaskStanding, tiers: Mapping[str, int]) -> dict[str, int | None]:
@@ -99,15 +99,15 @@ def _ranks(task: TaskStanding, tiers: Mapping[str, int]) -> dict[str, int | None
 
 def _ends(results: Results) -> tuple[float, float] | None:
     """Return the ends of the primary score's interval; without interval, the score; None without rank."""
-    figure = results.primary_figure
-    if figure is None or not results.coverage.is_complete:
+    metric = results.primary_metric
+    if metric is None or not results.coverage.is_complete:
         return None
-    return (figure.mean, figure.mean) if figure.low is None or figure.high is None else (figure.low, figure.high)
+    return (metric.mean, metric.mean) if metric.low is None or metric.high is None else (metric.low, metric.high)
 
 
 def _models_ahead(task: TaskStanding, tiers: Mapping[str, int]) -> dict[str, int]:
     """Return how many models of its tier have a higher score than each model."""
-    means = {label: figure.mean for label, run in task.runs.items() if (figure := run.results.primary_figure)}
+    means = {label: metric.mean for label, run in task.runs.items() if (metric := run.results.primary_metric)}
     return {
         label: sum(means[other] > mean for other in means if tiers[other] == tiers[label])
         for label, mean in means.items()
@@ -126,7 +126,7 @@ def _score_cell(run: ScoredRun | None, ahead: Mapping[Path, Comparison]) -> Cell
     if run is None:
         return Cell(None)
     results = run.results
-    cell = figure_cell(results.primary_figure)
+    cell = metric_cell(results.primary_metric)
     incomplete = not results.coverage.is_complete
     trained = (f"trained on {results.trained_on} of its videos: no rank",) if results.trained_on else ()
     notes = (*cell.notes, *(_missing_samples(results) if incomplete else ()), *trained)

@@ -50,7 +50,7 @@ def page_index(report: Report, samples: Sequence[Sample], album: Album) -> Field
             {
                 "address": f"benchmark-{number}",
                 "board": page_value(board),
-                "tasks": [at for at, name in enumerate(benchmarks) if name == board.benchmark],
+                "tasks": [index for index, name in enumerate(benchmarks) if name == board.benchmark],
             }
             for number, board in enumerate(report.boards)
         ],
@@ -122,7 +122,7 @@ class Details:
                 placed = album.of_sample(number)
                 pictures = _json({"pictures": page_value(placed.pictures), "problem": placed.problem})[1:-1]
                 details.append(f"{{{before},{pictures},{after}}}")
-            yield f"chunk-{start // CHUNK}", _deflated(f"[{','.join(details)}]")
+            yield f"chunk-{start // CHUNK}", _deflate(f"[{','.join(details)}]")
 
 
 def page_value(value: Any) -> Any:  # noqa: ANN401  (whatever the blocks hold)
@@ -182,18 +182,18 @@ _json: Final = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 """In ASCII, so that lone surrogates of a broken tokenizer are preserved."""
 
 
-def _deflated(text: str) -> str:
+def _deflate(text: str) -> str:
     return base64.b64encode(zlib.compress(text.encode(), 9)).decode()
 
 
 def _block(content: object) -> str:
-    return _deflated(_json(page_value(content)))
+    return _deflate(_json(page_value(content)))
 
 
 def _task_block(number: int, section: Section, samples: Sequence[Sample], album: Album) -> Fields:
     places = [index for index, sample in enumerate(samples) if sample.section == number]
     return {
-        **{name: getattr(section, name) for name in ("facts", "figures", "breakdowns", "failures", "others")},
+        **{name: getattr(section, name) for name in ("facts", "metrics", "breakdowns", "failures", "others")},
         "samples": [_sample_row(samples[index], album.of_sample(index).pictures) for index in places],
         "filters": _filters([samples[index] for index in places]),
     }

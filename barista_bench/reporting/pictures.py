@@ -89,7 +89,7 @@ def _picture_order(samples: Sequence[Sample]) -> Iterator[int]:
     for number, sample in enumerate(samples):
         sections[sample.section].append(number)
         frames[_first_frame(sample)].append(number)
-    turns = zip_longest(*([members[at] for at in spread_order(len(members))] for members in sections.values()))
+    turns = zip_longest(*([members[index] for index in spread_order(len(members))] for members in sections.values()))
     placed: set[int] = set()
     for number in (number for turn in turns for number in turn if number is not None):
         if number not in placed:

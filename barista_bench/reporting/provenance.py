@@ -36,7 +36,7 @@ def _parts(tasks: Sequence[TaskStanding], runs: Sequence[ScoredRun]) -> Iterator
     examples = sum(run.results.dataset.examples for run in firsts)
     videos = {frame.video_id for run in firsts for example in run.examples.examples for frame in example.frames}
     answered = sum(run.results.coverage.scored for run in runs)
-    yield f"{_counted(len(videos), 'video')}, {_counted(examples, 'example')}, {_counted(answered, 'answer')}"
+    yield f"{_count(len(videos), 'video')}, {_count(examples, 'example')}, {_count(answered, 'answer')}"
     yield _frames(firsts)
     results = [run.results for run in runs]
     protocol = _one_of({each.protocol for each in results}, "protocols")
@@ -68,19 +68,19 @@ def decoding(results: Results) -> str:
     """Describe the generation settings of the answers.
 
     >>> from types import SimpleNamespace
-    >>> decoding(SimpleNamespace(generation={"temperature": 0.0, "max_new_tokens": 192}, runs=1))
+    >>> decoding(SimpleNamespace(generation={"temperature": 0.0, "max_new_tokens": 192}, repetitions=1))
     'greedy, at most 192 tokens, 1 run'
     """
     temperature, tokens = results.generation.get("temperature"), results.generation.get("max_new_tokens")
     parts = ["greedy"] if temperature == 0 else [f"temperature {temperature}"] if temperature is not None else []
     parts += [f"at most {tokens} tokens"] if tokens is not None else []
-    return ", ".join([*parts, _counted(results.runs, "run")])
+    return ", ".join([*parts, _count(results.repetitions, "run")])
 
 
 def _frames(runs: Iterable[ScoredRun]) -> str:
     counts = [len(set(example.frames)) for run in runs for example in run.examples.examples] or [0]
     low, high = min(counts), max(counts)
-    return _counted(high, "frame") if low == high else f"{low}–{high} frames"
+    return _count(high, "frame") if low == high else f"{low}–{high} frames"
 
 
 def _dates(runs: Iterable[ScoredRun]) -> str:
@@ -94,7 +94,7 @@ def _one_of(values: set[str], noun: str) -> str:
     return " and ".join(sorted(values)) if len(values) < 3 else f"{len(values)} {noun}"
 
 
-def _counted(count: int, noun: str) -> str:
+def _count(count: int, noun: str) -> str:
     return f"{number(count)} {noun}{'' if count == 1 else 's'}"
 
 

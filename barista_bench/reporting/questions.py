@@ -13,7 +13,7 @@ from barista_bench.files.text_out import decimal
 from barista_bench.reporting.analyses import REFERENCE, Analyses
 from barista_bench.reporting.breakdowns import KeyGroups
 from barista_bench.reporting.leaderboard import TaskStanding
-from barista_bench.reporting.tables import p_text, shortened
+from barista_bench.reporting.tables import p_text, shorten_name
 from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.stats import BaselineGap, Comparison
 from barista_bench.tables import Cell, Row, Table, interval, number, text_columns, words
@@ -42,36 +42,36 @@ def answers(standing: TaskStanding, analyses: Analyses, breakdown: KeyGroups | N
     """Return the answers to `QUESTIONS` about the best model of a task; `breakdown` separates the models most."""
     label, run = next(iter(standing.runs.items()))
     if run.results.model.name == REFERENCE:
-        return _only("no model was asked")
-    if run.results.primary_figure is None:
-        return _only(label, "no scored sample")
+        return _answer_only("no model was asked")
+    if run.results.primary_metric is None:
+        return _answer_only(label, "no scored sample")
     task = run.task.benchmark, run.task.name
     gaps = [
         gap for gap in analyses.gaps if gap.model == label and (gap.comparison.benchmark, gap.comparison.task) == task
     ]
     return (
         _best(label, run, analyses.comparisons.get(run.folder)),
-        _beyond([gap for gap in gaps if gap.kind in GUESSES], "no baseline that guesses was run"),
-        _beyond([gap for gap in gaps if gap.kind == "text_only"], f"text_only:{label} was not run"),
+        _compare_with_baselines([gap for gap in gaps if gap.kind in GUESSES], "no baseline that guesses was run"),
+        _compare_with_baselines([gap for gap in gaps if gap.kind == "text_only"], f"text_only:{label} was not run"),
         _order(run, [gap for gap in gaps if gap.kind in ("shuffled_frames", "first_frame")], label),
         _commonest_failure(label, run, analyses),
         _weakest_group(label, breakdown),
     )
 
 
-def _only(text: str, extra: str = "") -> Answers:
+def _answer_only(text: str, extra: str = "") -> Answers:
     return (Cell(text, extra), *(Cell(None) for _ in QUESTIONS[1:]))
 
 
 def _best(label: str, run: ScoredRun, ahead: Comparison | None) -> Cell:
-    figure = run.results.primary_figure
-    mean = number(figure.mean) if figure else ""
+    metric = run.results.primary_metric
+    mean = number(metric.mean) if metric else ""
     if ahead is None:
         return Cell(label, mean, notes=(f"No other model to compare {label} with.",))
     return Cell(label, mean, notes=(_sentence(ahead, ahead.second),))
 
 
-def _beyond(gaps: Sequence[BaselineGap], nothing: str) -> Cell:
+def _compare_with_baselines(gaps: Sequence[BaselineGap], nothing: str) -> Cell:
     """Return the answer by the baseline nearest to the model, and a sentence for each baseline."""
     if not gaps:
         return Cell(None, notes=(f"{nothing[0].upper()}{nothing[1:]}.",))
@@ -93,7 +93,9 @@ def _order(run: ScoredRun, gaps: Sequence[BaselineGap], label: str) -> Cell:
     moments = max((len(set(example.frames)) for example in run.examples.examples), default=0)
     if moments < 2:
         return Cell(None, "one frame", notes=("Each example shows one frame.",))
-    cell = _beyond([gap for gap in gaps if gap.kind == "shuffled_frames"], f"shuffled_frames:{label} was not run")
+    cell = _compare_with_baselines(
+        [gap for gap in gaps if gap.kind == "shuffled_frames"], f"shuffled_frames:{label} was not run"
+    )
     others = (_sentence(gap.comparison, words(gap.kind)) for gap in gaps if gap.kind != "shuffled_frames")
     return replace(cell, notes=(*cell.notes, *others))
 
@@ -128,9 +130,9 @@ def _weakest_group(label: str, breakdown: KeyGroups | None) -> Cell:
     }
     if breakdown is None or len(groups) < 2:
         return Cell(None, notes=("No two groups of several examples.",))
-    low, high = (choose(groups, key=lambda value: groups[value].figure.mean) for choose in (min, max))
-    means = [number(groups[value].figure.mean) for value in (low, high)]
-    worst, best = (shortened(value) or "none" for value in (low, high))
+    low, high = (choose(groups, key=lambda value: groups[value].metric.mean) for choose in (min, max))
+    means = [number(groups[value].metric.mean) for value in (low, high)]
+    worst, best = (shorten_name(value) or "none" for value in (low, high))
     if means[0] == means[1]:
         return Cell("nowhere", means[0], notes=(f"{means[0]} in every group by {words(breakdown.key)}.",))
     sentence = f"By {words(breakdown.key)}: {means[0]} for {worst}, against {means[1]} for {best}."

@@ -56,7 +56,7 @@ class ShownAnswer:
     question with aids.
     """
 
-    run: int
+    repetition: int
     status: str
     error: str
     text: str | None
@@ -267,12 +267,12 @@ def _answer(
 ) -> ShownAnswer:
     record, is_counted = sample.record, sample.is_counted
     return ShownAnswer(
-        run=record.run,
+        repetition=record.repetition,
         status=str(record.status),
         error=_cut(record.error or "", max_text),
         text=None if record.text is None else _cut(record.text, max_text),
         reasoning=_cut(record.reasoning or "", max_text),
-        scores=tuple(_finite(sample.scores.get(name)) if is_counted else None for name in names),
+        scores=tuple(_round_finite(sample.scores.get(name)) if is_counted else None for name in names),
         facts=_facts(sample),
         rows=_explanation_rows(task, sample, max_text) if is_counted else (),
         parsed=_cut(_indented_json(sample.prediction.value), max_text) if sample.prediction else "",
@@ -307,19 +307,19 @@ def _facts(sample: ScoredSample) -> tuple[tuple[str, str], ...]:
 
 
 def _named_texts(fields: Mapping[str, Json]) -> tuple[tuple[str, str], ...]:
-    return tuple((words(name), _readable(value)) for name, value in fields.items())
+    return tuple((words(name), _format_value(value)) for name, value in fields.items())
 
 
-def _readable(value: Json) -> str:
+def _format_value(value: Json) -> str:
     """Format a JSON value for people: lists with commas, mappings as JSON."""
     if isinstance(value, str):
         return value or "–"
     if isinstance(value, list | tuple):
-        return ", ".join(_readable(item) for item in value) or "–"
+        return ", ".join(_format_value(item) for item in value) or "–"
     return f"{value:g}" if isinstance(value, float) else json.dumps(value, ensure_ascii=False)
 
 
-def _finite(score: float | None) -> float | None:
+def _round_finite(score: float | None) -> float | None:
     """Return the rounded score; None for NaN and infinities, which JSON lacks and the browser could not read."""
     return round(score, 6) if score is not None and math.isfinite(score) else None
 

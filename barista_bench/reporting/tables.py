@@ -15,7 +15,7 @@ from dataclasses import replace
 from barista_bench.core.example import Status, status_counts
 from barista_bench.reporting.analyses import is_unranked
 from barista_bench.runs.score.costs import COST_NAMES, cost_text
-from barista_bench.runs.score.results import Figure, Results, tie_spread
+from barista_bench.runs.score.results import MetricValue, Results, tie_spread
 from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.tables import (
     Bar,
@@ -45,14 +45,14 @@ Block = Mapping[str, Mapping[str, Cell]]
 """Row name -> column name -> cell, of one model."""
 
 
-def figure_cell(figure: Figure | None, query: Query = ()) -> Cell:
+def metric_cell(metric: MetricValue | None, query: Query = ()) -> Cell:
     """Return a cell with the mean, the standard deviation over runs, and below them the interval."""
-    if figure is None:
+    if metric is None:
         return Cell(None)
-    ends = None if figure.low is None or figure.high is None else (figure.low, figure.high)
-    bar = Bar(figure.mean, figure.low, figure.high) if 0 <= figure.mean <= 1 else None
-    spread = "" if figure.std is None else f"± {number(figure.std)}"
-    value = Ranged(figure.mean, *ends) if ends else figure.mean
+    ends = None if metric.low is None or metric.high is None else (metric.low, metric.high)
+    bar = Bar(metric.mean, metric.low, metric.high) if 0 <= metric.mean <= 1 else None
+    spread = "" if metric.std is None else f"± {number(metric.std)}"
+    value = Ranged(metric.mean, *ends) if ends else metric.mean
     return Cell(value, spread, notes=(interval(*ends),) if ends else (), bar=bar, query=query)
 
 
@@ -64,15 +64,15 @@ def p_text(p: float) -> str:
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
-def figures(models: Sequence[LabelledResults]) -> Table:
+def metrics_table(models: Sequence[LabelledResults]) -> Table:
     """Return one row for each model: the primary score, then all others."""
     primary = models[0][1].primary
-    names = [primary, *(name for name in _union(results.figures for _, results in models) if name != primary)]
+    names = [primary, *(name for name in _union(results.metrics for _, results in models) if name != primary)]
     columns = (*text_columns("model"), *number_columns("", *map(words, names)))
     rows = (
         (
             Cell(label, "" if results.coverage.is_complete else "incomplete", warn=not results.coverage.is_complete),
-            *(figure_cell(results.figures.get(name)) for name in names),
+            *(metric_cell(results.metrics.get(name)) for name in names),
         )
         for label, results in models
     )
@@ -88,7 +88,7 @@ def coverage(models: Sequence[LabelledResults]) -> Table:
     statuses = [*status_counts(status for _, results in models for status in results.coverage.statuses)]
     columns = (
         *text_columns("model"),
-        Column("runs"),
+        Column("repetitions"),
         *number_columns("coverage (samples)", "answered %", "answered", "scored", "expected"),
         *number_columns("samples by status", *map(words, statuses), "not run"),
     )
@@ -104,7 +104,7 @@ def coverage(models: Sequence[LabelledResults]) -> Table:
         by_status = (Cell(count, warn=status != Status.OK and count > 0) for status, count in counts.items())
         totals = fraction, samples.answered, scored, samples.expected
         dropped = (Cell(samples.dropped, warn=samples.dropped > 0),) if has_dropped else ()
-        rows.append((label, results.runs, *totals, *by_status, Cell(missing, warn=missing > 0), *dropped))
+        rows.append((label, results.repetitions, *totals, *by_status, Cell(missing, warn=missing > 0), *dropped))
     note = "Dropped entries could not be read: the answers count without them." if has_dropped else ""
     return Table.of("Coverage", columns, rows, note)
 
@@ -225,7 +225,7 @@ def side_by_side(title: str, key: str, blocks: Sequence[tuple[str, Block]]) -> T
     rows = []
     for name in names[:MAX_ROWS]:
         model_rows, empty = [block.get(name, {}) for _, block in blocks], Cell(None)
-        row = [Cell(shortened(name))]
+        row = [Cell(shorten_name(name))]
         row += [next((cells[column] for cells in model_rows if column in cells), empty) for column in common]
         row += [cells.get(column, empty) for cells in model_rows for column in specific]
         rows.append(row)
@@ -264,7 +264,7 @@ def _mean(values: Sequence[object]) -> Value:
     """Return the mean of numbers; a count that is equal in all runs stays an integer; else the first value as text."""
     numbers = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
     if not numbers:
-        return shortened(number(values[0] if values else None))
+        return shorten_name(number(values[0] if values else None))
     if all(isinstance(value, int) for value in numbers):
         return numbers[0] if len(set(numbers)) == 1 else f"{statistics.fmean(numbers):,.1f}"
     return statistics.fmean(numbers)
@@ -275,7 +275,7 @@ def _union(mappings: Iterable[Iterable[str]]) -> list[str]:
     return list(dict.fromkeys(key for mapping in mappings for key in mapping))
 
 
-def shortened(text: str) -> str:
+def shorten_name(text: str) -> str:
     """Return a name cut to `MAX_NAME` letters, since models invent labels; a number gets three decimal places."""
     if re.fullmatch(r"-?\d+\.\d{4,}", text):
         return f"{float(text):.3f}"

@@ -48,7 +48,7 @@ class Section:
     facts: tuple[tuple[str, str], ...]
     warnings: tuple[str, ...]
     scores: tuple[str, ...]
-    figures: tuple[Table, ...]
+    metrics: tuple[Table, ...]
     breakdowns: tuple[Table, ...]
     failures: tuple[Table, ...]
     others: tuple[Table, ...]
@@ -76,7 +76,7 @@ class Section:
 
     @property
     def tables(self) -> tuple[Table, ...]:
-        return (*self.figures, *self.failures, *self.breakdowns, *self.others)
+        return (*self.metrics, *self.failures, *self.breakdowns, *self.others)
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,8 +252,8 @@ def _section(standing: TaskStanding, address: str, judged_runs: JudgedRuns, anal
         facts=_facts(runs),
         warnings=(*_warnings(models), *_media_warnings(standing.runs), *judges.warnings(by_judge)),
         scores=score_names(runs),
-        figures=_without_none(
-            tables.figures(models),
+        metrics=_without_none(
+            tables.metrics_table(models),
             diagnosis.comparisons(comparisons) if comparisons else None,
             *(table for table in judge_tables if table.title == judges.OVERVIEW),
             diagnosis.thoughts(thoughts, primary),
@@ -303,7 +303,7 @@ def _warnings(models: Sequence[tables.LabelledResults]) -> tuple[str, ...]:
         if not results.coverage.is_complete
     ]
     warnings += [f"{label}: {note}." for label, results in models for note in results.notes_in_words]
-    if len({results.runs for _, results in models}) > 1:
+    if len({results.repetitions for _, results in models}) > 1:
         warnings.append("The models were run a different number of times.")
     return tuple(warnings)
 

@@ -50,7 +50,7 @@ def why_it_fails(diagnoses: Sequence[Diagnosis]) -> tuple[Why, ...]:
     return tuple(
         Why(
             heading=f"{each.model}: {each.task}",
-            facts=f"{each.examples} examples of {each.videos} videos, {each.figure}, design {each.design}",
+            facts=f"{each.examples} examples of {each.videos} videos, {each.metric}, design {each.design}",
             parts=_parts(each),
             lead=headline(each, adjusted),
             sentences=tuple(sentences(each, adjusted)),

@@ -15,7 +15,7 @@ from barista_bench.core.prompt import WORDING_PATTERN
 from barista_bench.errors import ConfigError
 from barista_bench.files.reading import Strict, first_complaint, load_yaml, read_bounded
 
-MAX_RUNS = 1000
+MAX_REPETITIONS = 1000
 """Repetitions of a run."""
 SHORT = 12
 """Characters that are shown of hashes."""

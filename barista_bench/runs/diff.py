@@ -21,7 +21,7 @@ import msgspec
 from barista_bench.core.task import Json
 from barista_bench.errors import ConfigError
 from barista_bench.files.reading import read_json_lines
-from barista_bench.files.text_out import printable
+from barista_bench.files.text_out import make_printable
 from barista_bench.runs.log.sample_log import MAX_LINE, SampleRecord
 from barista_bench.runs.log_reader import run_records
 from barista_bench.runs.run_folder import read_run
@@ -45,7 +45,7 @@ class SampleChange:
     """One sample that differs. `first` and `second` hold the compared values, or None."""
 
     example_id: str
-    run: int
+    repetition: int
     first: str | None = field(compare=False)
     second: str | None = field(compare=False)
 
@@ -167,11 +167,11 @@ def _compare(a: SampleRecord, b: SampleRecord, changes: _Changes) -> None:
 
 
 def _change(record: SampleRecord | _ScoreLine, first: str | None, second: str | None) -> SampleChange:
-    return SampleChange(record.example_id, record.run, first, second)
+    return SampleChange(record.example_id, record.repetition, first, second)
 
 
 def _settings(first: Mapping[str, Json], second: Mapping[str, Json]) -> tuple[SettingChange, ...]:
-    a, b = dict(_flat(first)), dict(_flat(second))
+    a, b = dict(_flatten(first)), dict(_flatten(second))
     names = sorted(name for name in a.keys() | b.keys() if name not in _DATA_PATHS and a.get(name) != b.get(name))
     return tuple(SettingChange(".".join(name), a.get(name), b.get(name)) for name in names)
 
@@ -180,18 +180,18 @@ _DATA_PATHS = {("data", name) for name in ("path", "absolute_path", "root", "abs
 """Not compared as settings: the content hash shows whether the data are the same."""
 
 
-def _flat(values: Mapping[str, Json], path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
+def _flatten(values: Mapping[str, Json], path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
     """Yield paths and values as JSON, so that 0, 0.0 and false stay different; an empty mapping is a value."""
     for name, value in values.items():
         if isinstance(value, Mapping) and value:
-            yield from _flat(value, (*path, name))
+            yield from _flatten(value, (*path, name))
         else:
             yield (*path, name), json.dumps(value, sort_keys=True, ensure_ascii=False)
 
 
 class _ScoreLine(msgspec.Struct, frozen=True):
     example_id: str
-    run: int
+    repetition: int
     scores: dict[str, float | None] | None = None
 
 
@@ -226,7 +226,7 @@ def _score_lines(path: Path) -> dict[tuple[str, int], _ScoreLine]:
     decode = msgspec.json.Decoder(_ScoreLine).decode
     lines: dict[tuple[str, int], _ScoreLine] = {}
     for _, line in read_json_lines(path, MAX_LINE, decode, what="no figures of a sample", remedy="score the run again"):
-        lines.setdefault((line.example_id, line.run), line)
+        lines.setdefault((line.example_id, line.repetition), line)
     return lines
 
 
@@ -248,9 +248,12 @@ def as_text(difference: Difference) -> str:
     """Return a difference as plain lines for people. Model texts are shortened, and their control characters
     escaped.
     """
-    lines = [f"First:  {printable(str(difference.first))}", f"Second: {printable(str(difference.second))}"]
+    lines = [f"First:  {make_printable(str(difference.first))}", f"Second: {make_printable(str(difference.second))}"]
     lines.append("Settings" if difference.settings else "Settings: all the same")
-    lines += [f"  {printable(change.name)}: {_both(change.first, change.second)}" for change in difference.settings]
+    lines += [
+        f"  {make_printable(change.name)}: {_shorten_both(change.first, change.second)}"
+        for change in difference.settings
+    ]
     counts = f"Samples: {difference.samples[0]} and {difference.samples[1]}, {difference.common} in both"
     lines.append(counts + (", all the same" if not any(difference.counts.values()) else ""))
     if any(difference.left_out):
@@ -263,7 +266,7 @@ def as_text(difference: Difference) -> str:
         lines.append("Scores, by the options that each run was started with")
     for change in difference.scores or ():
         means = _arrow(f"{change.first:.6g}", f"{change.second:.6g}")
-        lines.append(f"  {printable(change.name)}: {change.changed} of {change.samples} changed, mean {means}")
+        lines.append(f"  {make_printable(change.name)}: {change.changed} of {change.samples} changed, mean {means}")
     return "\n".join([*lines, ""])
 
 
@@ -276,7 +279,8 @@ def _kind_text(kind: Kind, difference: Difference) -> Iterator[str]:
         for (first, second), number in difference.statuses.items():
             yield f"    {_arrow(first, second)}: {number}"
     for sample in samples:
-        yield f"    {printable(sample.example_id)} run {sample.run}: {_both(sample.first, sample.second)}"
+        texts = _shorten_both(sample.first, sample.second)
+        yield f"    {make_printable(sample.example_id)} repetition {sample.repetition}: {texts}"
     if count > len(samples) > 0:
         yield f"    and {count - len(samples)} more"
 
@@ -285,16 +289,16 @@ def _arrow(first: object, second: object) -> str:
     return f"{first} -> {second}"
 
 
-def _both(first: str | None, second: str | None) -> str:
+def _shorten_both(first: str | None, second: str | None) -> str:
     """Return two texts; long ones start shortly before their first difference."""
     a, b = first or "", second or ""
     parting = next((position for position, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
     start = max(0, parting - _WIDTH // 4) if max(len(a), len(b)) > _WIDTH else 0
-    return _arrow(_shortened(first, start), _shortened(second, start))
+    return _arrow(_shorten(first, start), _shorten(second, start))
 
 
-def _shortened(text: str | None, start: int) -> str:
+def _shorten(text: str | None, start: int) -> str:
     if text is None:
         return "(nothing)"
     cut = text[start : start + _WIDTH]
-    return ("..." if start else "") + printable(cut) + ("..." if start + _WIDTH < len(text) else "")
+    return ("..." if start else "") + make_printable(cut) + ("..." if start + _WIDTH < len(text) else "")

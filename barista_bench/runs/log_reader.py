@@ -37,12 +37,12 @@ from barista_bench.runs.log.sample_log import (
     SampleLog,
     SampleRecord,
     decode_record,
+    find_running_elsewhere,
     log_files,
     log_lock,
     read_records,
     record_digest,
     records_of,
-    running_elsewhere,
     sample_digest,
 )
 from barista_bench.runs.run_folder import (
@@ -187,13 +187,13 @@ def run_records(folder: Path, description: RunDescription) -> LogReader:
     fingerprints = _fingerprints(folder)
 
     def sample_of(record: SampleRecord) -> tuple[str, int] | None:
-        if record.run >= description.runs or record.example_id not in fingerprints:
+        if record.repetition >= description.repetitions or record.example_id not in fingerprints:
             return None
         if fingerprints[record.example_id] not in (None, record.fingerprint):
             return None
-        if record.key != key_of(record.example_id, record.fingerprint, record.run):
+        if record.key != key_of(record.example_id, record.fingerprint, record.repetition):
             return None
-        return record.example_id, record.run
+        return record.example_id, record.repetition
 
     return LogReader(folder, sample_of, keep=True)
 
@@ -214,7 +214,7 @@ def answers_only(folder: Path, description: RunDescription, asked: Mapping[str, 
         for path, file in _open_logs(folder, stack):
             for record in (record for _, record in records_of(path, file) if record.is_finished):
                 count += 1
-                key = key_of(record.example_id, record.fingerprint, record.run)
+                key = key_of(record.example_id, record.fingerprint, record.repetition)
                 if record.key != key or asked.get(record.example_id) != record.fingerprint:
                     return False
     return count > 0
@@ -314,7 +314,7 @@ def merge(folders: Sequence[Path], out: Path) -> Compaction:
     refuse_inside(out, *folders)
     descriptions = [read_run(folder) for folder in folders]
     for folder, description in zip(folders, descriptions, strict=True):
-        if running_elsewhere(folder):
+        if find_running_elsewhere(folder):
             raise ConfigError(f"{folder}: a run is writing here. Fix: wait until it has ended")
         _refuse_other_conditions(folders[0], descriptions[0], folder, description)
         if judge_folders(folder):
@@ -335,8 +335,8 @@ def merge(folders: Sequence[Path], out: Path) -> Compaction:
 
 def _refuse_other_conditions(first: Path, before: RunDescription, folder: Path, now: RunDescription) -> None:
     difference = first_difference(before, now)
-    if difference is None and before.runs != now.runs:
-        difference = "runs", before.runs, now.runs
+    if difference is None and before.repetitions != now.repetitions:
+        difference = "repetitions", before.repetitions, now.repetitions
     if difference:
         name, old, new = difference
         raise ConfigError(
@@ -354,9 +354,9 @@ class StepLog:
     log: SampleLog
     earlier_steps: Mapping[bytes, SampleRecord]
 
-    def logged_steps(self, key: str, fingerprint: str, example_id: str, run: int) -> tuple[SampleRecord, ...]:
+    def logged_steps(self, key: str, fingerprint: str, example_id: str, repetition: int) -> tuple[SampleRecord, ...]:
         """Return the steps of a sample that earlier starts have logged."""
-        return logged_steps(self.earlier_steps, key, fingerprint, example_id, run)
+        return logged_steps(self.earlier_steps, key, fingerprint, example_id, repetition)
 
     def append(self, record: SampleRecord, steps: Sequence[SampleRecord]) -> None:
         """Log `record`, which has the key of its sample, as the step after `steps`."""
@@ -373,12 +373,12 @@ def read_steps(folder: Path) -> dict[bytes, SampleRecord]:
 
 
 def logged_steps(
-    logged: Mapping[bytes, SampleRecord], key: str, fingerprint: str, example_id: str, run: int
+    logged: Mapping[bytes, SampleRecord], key: str, fingerprint: str, example_id: str, repetition: int
 ) -> tuple[SampleRecord, ...]:
     """Return the steps of a sample in order, from the result of `read_steps`."""
     steps: tuple[SampleRecord, ...] = ()
     while True:
-        record = logged.get(sample_digest(step_key(key, steps), fingerprint, example_id, run))
+        record = logged.get(sample_digest(step_key(key, steps), fingerprint, example_id, repetition))
         if record is None or record.text is None:
             return steps
         steps += (record,)

@@ -42,7 +42,7 @@ from barista_bench.errors import BaristaError, ConfigError, DataError
 from barista_bench.files.reading import Line, first_complaint, read_bounded_json
 from barista_bench.files.writing import write_whole
 from barista_bench.models import ModelIdentity, Request
-from barista_bench.runs.described import MAX_RUNS, ModelInfo, Prices, Wording
+from barista_bench.runs.described import MAX_REPETITIONS, ModelInfo, Prices, Wording
 from barista_bench.runs.log.inputs import prompt_options
 from barista_bench.runs.log.sample_log import log_files, refuse_other_version
 from barista_bench.version import __version__
@@ -150,7 +150,7 @@ class RunDescription(_Part):
 
     barista_bench: Line
     identity: RunIdentity
-    runs: Annotated[int, Field(ge=1, le=MAX_RUNS)]
+    repetitions: Annotated[int, Field(ge=1, le=MAX_REPETITIONS)]
     data: RunData
     prompts: _Prompts
     protocol: Literal["release", "paper"]
@@ -218,7 +218,7 @@ def run_description(
     model: ModelIdentity,
     box_format: BoxFormat,
     generation: Mapping[str, Any],
-    runs: int,
+    repetitions: int,
     data: RunData,
     split: str = "all",
     versions: Mapping[str, str] = {"barista_bench": __version__},
@@ -246,7 +246,7 @@ def run_description(
             "options": prompt_options(task),
         },
         "versions": versions,
-        "runs": runs,
+        "repetitions": repetitions,
         "data": data.model_dump(),
         **other_fields,
     }

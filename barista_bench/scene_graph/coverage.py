@@ -32,15 +32,17 @@ class Coverage:
 
     def covers_layer(self, layer: Layer, start: int = 0, end: int | None = None) -> bool:
         """Whether a section is complete in a span; by default in the complete video."""
-        return self._covers(self._layers.get(layer), start, end)
+        return self._is_covered(self._layers.get(layer), start, end)
 
     def covers_category(self, name: str, start: int = 0, end: int | None = None) -> bool:
         """Whether every visible object of a category is annotated in a span. Case does not matter."""
-        return self._covers(self._categories.get(name.lower()), start, end)
+        return self._is_covered(self._categories.get(name.lower()), start, end)
 
     def covers_hand(self, object_id: str | None, start: int, end: int) -> bool:
         """Whether everything that a hand touches in a span is recorded; for None, whether all relations are."""
-        return self.covers_layer("relations", start, end) or self._covers(self._hands.get(object_id or ""), start, end)
+        return self.covers_layer("relations", start, end) or self._is_covered(
+            self._hands.get(object_id or ""), start, end
+        )
 
     def annotated_frames(self, start: int, end: int) -> NDArray[np.int64]:
         """Return the frames of a span on which objects are annotated at all, sorted."""
@@ -48,13 +50,13 @@ class Coverage:
         spans = self._frames if self.is_partial else [(low, high)]
         return np.concatenate([np.arange(0), *(np.arange(max(a, low), min(b, high)) for a, b in spans)])
 
-    def _covers(self, spans: _Spans | None, start: int, end: int | None) -> bool:
+    def _is_covered(self, spans: _Spans | None, start: int, end: int | None) -> bool:
         if not self.is_partial:
             return True
         low, high = max(0, start), self.frame_count if end is None else min(end, self.frame_count)
         spans = spans or []
-        at = bisect_right(spans, (low, 2**31)) - 1
-        return at >= 0 and high <= spans[at][1]
+        index = bisect_right(spans, (low, 2**31)) - 1
+        return index >= 0 and high <= spans[index][1]
 
 
 def merged_spans(ranges: Iterable[ReleaseRange]) -> _Spans:

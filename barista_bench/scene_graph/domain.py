@@ -251,10 +251,10 @@ def is_excluded(words: Mapping[str, VerbForms | PlaceWords], value: str, others:
 
 def _position(words: AttributeWords, value: str) -> tuple[int, int] | None:
     """Return (dimension, entry) of a value."""
-    for at, dimension in enumerate(words.dimensions):
+    for index, dimension in enumerate(words.dimensions):
         for number, entry in enumerate(dimension):
             if value == entry or (isinstance(entry, tuple) and value in entry):
-                return at, number
+                return index, number
     return None
 
 

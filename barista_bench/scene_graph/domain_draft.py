@@ -21,7 +21,7 @@ from barista_bench.scene_graph.graph_words import (
     base_form,
     hand_side,
     participle,
-    spoken,
+    speak,
     third_person,
 )
 from barista_bench.scene_graph.video_graph import UNNAMED
@@ -64,21 +64,21 @@ def draft(words: GraphWords, name: str) -> str:
 def draft_lines(words: GraphWords, name: str) -> list[DraftLine]:
     """Return the lines of the file, without the comments after them."""
     file = _Draft(words)
-    hands = {side: [c for (c,) in words.ranked("category") if hand_side(c) == side] for side in ("left", "right")}
-    categories = [c for (c,) in words.ranked("category") if not hand_side(c) and c.lower() != UNNAMED]
+    hands = {side: [c for (c,) in words.rank_words("category") if hand_side(c) == side] for side in ("left", "right")}
+    categories = [c for (c,) in words.rank_words("category") if not hand_side(c) and c.lower() != UNNAMED]
     contact_type, place_type = file.main_relation_types()
-    contacts = [value for kind, value in words.ranked("relation", "hand") if kind == contact_type]
-    places = [value for kind, value in words.ranked("relation", "thing") if kind == place_type]
+    contacts = [value for kind, value in words.rank_words("relation", "hand") if kind == contact_type]
+    places = [value for kind, value in words.rank_words("relation", "thing") if kind == place_type]
     file.add_head(name)
     file.add_map("categories", ((c, "", ("category", c)) for c in categories))
-    file.add(f"vague: {_flow([UNNAMED] if (UNNAMED,) in words.ranked('category') else [])}")
+    file.add(f"vague: {_flow([UNNAMED] if (UNNAMED,) in words.rank_words('category') else [])}")
     file.add(f"hands: {_flow({side: [c.lower() for c in names] for side, names in hands.items()})}")
     file.add(f"contact_type: {_flow(contact_type)}")
     file.add_map("contacts", ((v, _verb(v), ("relation", "hand", contact_type, v)) for v in contacts))
     file.add(f"place_type: {_flow(place_type)}")
     file.add_map("places", ((v, {"words": v}, ("relation", "thing", place_type, v)) for v in places))
     file.add_attributes()
-    verbs = [verb for (verb,) in words.ranked("verb")]
+    verbs = [verb for (verb,) in words.rank_words("verb")]
     file.add("# Verbs that were said of one thing at once: neither is offered as a wrong answer for the other.")
     file.add_list("verbs", file.pairs("alike verbs"))
     file.add("# Names that can mean one thing: a noun of activities, and what hands touch meanwhile or ends like it.")
@@ -86,7 +86,7 @@ def draft_lines(words: GraphWords, name: str) -> list[DraftLine]:
     endings = [pair for pair in pairs if pair[1].lower().endswith(f" {pair[0].lower()}")]
     name_endings = (([first.lower(), second.lower()], ("category", second)) for first, second in endings)
     file.add_list("nouns", [*file.noun_pairs(), *name_endings])
-    kinds = [kind for kind, _ in words.ranked("value")]
+    kinds = [kind for kind, _ in words.rank_words("value")]
     file.add("# Whose value videos are stratified by.")
     kind = "type" if "type" in kinds else (kinds or ["type"])[0]
     file.add(f"stratum: {_flow([(categories or [UNNAMED])[0], kind])}")
@@ -148,7 +148,7 @@ class _Draft:
         self.lines += [DraftLine(f"{indent}{key}:"), *lines] if lines else [DraftLine(f"{indent}{key}: []")]
 
     def pairs(self, kind: str) -> Iterator[tuple[Sequence[str], Word]]:
-        for pair in self.words.ranked(kind):
+        for pair in self.words.rank_words(kind):
             if self.words.counts[kind, *pair] >= FEWEST:
                 yield pair, (kind, *pair)
 
@@ -156,9 +156,9 @@ class _Draft:
         """Yield pairs of a noun that is no annotated name in any video, and the category most often touched at the same
         time.
         """
-        paired_nouns = {name.lower() for (name,) in self.words.ranked("category")}
-        paired_nouns |= {kind.lower() for (kind,) in self.words.ranked("value", KIND)}
-        for noun, category in self.words.ranked("named"):
+        paired_nouns = {name.lower() for (name,) in self.words.rank_words("category")}
+        paired_nouns |= {kind.lower() for (kind,) in self.words.rank_words("value", KIND)}
+        for noun, category in self.words.rank_words("named"):
             if noun not in paired_nouns and self.words.counts["named", noun, category] >= FEWEST:
                 paired_nouns.add(noun)
                 yield [noun, category], ("named", noun, category)
@@ -167,16 +167,16 @@ class _Draft:
         """Add each type with its mutually exclusive values: a thing has them one after the other, and no thing has both
         at once.
         """
-        kinds = list(dict.fromkeys(kind for kind, _ in self.words.ranked("value")))
+        kinds = list(dict.fromkeys(kind for kind, _ in self.words.rank_words("value")))
         self.add("attributes:" if kinds else "attributes: {}")
         for kind in kinds:
             self.add(f"  {_flow(kind)}:")
             self.add_list("dimensions", self._dimensions(kind), "    ")
 
     def _dimensions(self, kind: str) -> Iterator[tuple[Sequence[str], Word]]:
-        values = [value for (value,) in self.words.ranked("value", kind)]
-        at_once = {frozenset(pair) for pair in self.words.ranked("at once", kind)}
-        exclusive = {frozenset(pair) for pair in self.words.ranked("exclusive", kind)} - at_once
+        values = [value for (value,) in self.words.rank_words("value", kind)]
+        at_once = {frozenset(pair) for pair in self.words.rank_words("at once", kind)}
+        exclusive = {frozenset(pair) for pair in self.words.rank_words("exclusive", kind)} - at_once
         while values:
             group = [values.pop(0)]
             for value in list(values):
@@ -190,33 +190,35 @@ class _Draft:
     def add_families(
         self, verbs: Sequence[str], contacts: Sequence[str], places: Sequence[str], names: Sequence[str]
     ) -> None:
-        kinds = [kind for kind, _ in self.words.ranked("value")]
+        kinds = [kind for kind, _ in self.words.rank_words("value")]
         state = "state" if "state" in kinds else next(iter(kinds), "")
         self.add("families:")
         if contacts and state:
             self.lines += map(DraftLine, ("  handyvqa:", "    doing:"))
             for verb in verbs:
-                self.add(f"      {_flow(verb)}: {_flow(participle(spoken(verb)))}", ("verb", verb))
+                self.add(f"      {_flow(verb)}: {_flow(participle(speak(verb)))}", ("verb", verb))
             words = {"grip": contacts[0], "where": list(places), "state": state}
             self.lines += [DraftLine(f"    {key}: {_flow(value)}") for key, value in words.items()]
         self.lines += map(DraftLine, ("  egocot:", "    # What an action does that goes on while a value comes."))
         causes: dict[str, list[str]] = {}
-        for value, verb in self.words.ranked("cause"):
+        for value, verb in self.words.rank_words("cause"):
             causes.setdefault(value, []).append(verb)
         self.add("    causes:" if causes else "    causes: {}")
         for value, cause_verbs in causes.items():
             self.add(f"      {_flow(value)}: {_flow(cause_verbs)}", ("cause", value, cause_verbs[0]))
-        phrases = {verb: spoken(verb) for verb in verbs if spoken(verb) != verb}
+        phrases = {verb: speak(verb) for verb in verbs if speak(verb) != verb}
         self.add(f"    verbs: {_flow(phrases)}")
         lower = [name.lower() for name in names]
-        states = {name: {value: value for (value,) in self.words.ranked("has", name, state)} for name in lower}
+        states = {name: {value: value for (value,) in self.words.rank_words("has", name, state)} for name in lower}
         tog: Mapping[str, object] = {
             "scene": "Room",
             "handled": "(Only things that the person touches in the video count.)",
             "explicit": [{"say": say, "takes": [list(lower) for _ in range(count)]} for say, count in _INSTRUCTIONS],
             "implicit": [],
             "places": {value: _PLACING[value] for value in places if value in _PLACING},
-            "states": {value: say for value, say in _STATES.items() if (state, value) in self.words.ranked("value")},
+            "states": {
+                value: say for value, say in _STATES.items() if (state, value) in self.words.rank_words("value")
+            },
             "synonyms": {},
         }
         vista: Mapping[str, object] = {
@@ -227,7 +229,7 @@ class _Draft:
             "phrases": phrases,
             "nouns": {},
             "opposites": {},
-            "objects": [noun for (noun,) in self.words.ranked("noun")],
+            "objects": [noun for (noun,) in self.words.rank_words("noun")],
             "states": {name: values for name, values in states.items() if len(values) > 1},
             "hollow": [],
             "contents": "",
@@ -248,10 +250,10 @@ def lacking_lines(words: GraphWords, domain: Domain) -> list[str]:
 
 def _lacking_words(words: GraphWords, domain: Domain) -> Iterator[tuple[Word, str]]:
     categories = {name.casefold() for name in domain.categories}
-    for (name,) in words.ranked("category"):
+    for (name,) in words.rank_words("category"):
         if name.casefold() not in categories and name.lower() != UNNAMED and domain.side(name) is None:
             yield ("category", name), f"categories: {_flow({name: ''})}"
-    for source_kind, kind, value in words.ranked("relation"):
+    for source_kind, kind, value in words.rank_words("relation"):
         word = ("relation", source_kind, kind, value)
         if kind == domain.contact_type and source_kind == "hand" and value not in domain.contacts:
             yield word, f"contacts: {_flow({value: _verb(value)})}"
@@ -259,14 +261,14 @@ def _lacking_words(words: GraphWords, domain: Domain) -> Iterator[tuple[Word, st
             yield word, f"places: {_flow({value: {'words': value}})}"
         elif kind not in (domain.contact_type, domain.place_type):
             yield word, f"contact_type or place_type, of the relation type {kind!r}: {_flow(value)}"
-    for kind, value in words.ranked("value"):
+    for kind, value in words.rank_words("value"):
         if kind not in domain.attributes or value not in domain.attributes[kind].values:
             yield ("value", kind, value), f"attributes: {{{_flow(kind)}: {{dimensions: [[{_flow(value)}]]}}}}"
     doing = domain.families.get("handyvqa", {}).get("doing", {})
-    for (verb,) in words.ranked("verb"):
+    for (verb,) in words.rank_words("verb"):
         if verb not in doing:
-            yield ("verb", verb), f"families: {{handyvqa: {{doing: {_flow({verb: participle(spoken(verb))})}}}}}"
+            yield ("verb", verb), f"families: {{handyvqa: {{doing: {_flow({verb: participle(speak(verb))})}}}}}"
     names = [*domain.categories, *(domain.attributes["type"].values if "type" in domain.attributes else ())]
-    for (noun,) in words.ranked("noun"):
+    for (noun,) in words.rank_words("noun"):
         if not any(domain.same_noun(noun, name) for name in names):
             yield ("noun", noun), f"nouns: [[{_flow(noun)}]]"

@@ -52,7 +52,7 @@ class GraphWords:
         for word, count in other.counts.items():
             self.add(word, *other.places[word], count=count)
 
-    def ranked(self, *kind: str) -> list[Word]:
+    def rank_words(self, *kind: str) -> list[Word]:
         """Return the words of a kind, without the kind, most frequent first."""
         rows = [(word, count) for word, count in self.counts.items() if word[: len(kind)] == kind]
         return [word[len(kind) :] for word, _ in sorted(rows, key=lambda row: (-row[1], row[0]))]
@@ -210,7 +210,7 @@ SPOKEN = {
 """Verbs that need another word before the noun: people do not "pick the lemon"."""
 
 
-def spoken(verb: str) -> str:
+def speak(verb: str) -> str:
     """Return a verb as it is written before a noun.
 
     >>> spoken("reach"), participle(spoken("pick")), spoken("pour")

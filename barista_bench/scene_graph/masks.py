@@ -190,14 +190,14 @@ def _write_runs(runs: NDArray[np.int64], first: NDArray[np.int64]) -> list[str]:
     characters = np.empty((len(value), LONGEST_RUN_CODE), np.uint8)
     is_written = np.zeros(characters.shape, np.bool_)
     is_written[:, 0] = True
-    for at in range(LONGEST_RUN_CODE):
+    for index in range(LONGEST_RUN_CODE):
         low = value & 31
         value >>= 5
         goes_on = value != -(low >> 4)  # the rest is more than the sign
-        characters[:, at] = low + np.where(goes_on, 32 + 48, 48)
+        characters[:, index] = low + np.where(goes_on, 32 + 48, 48)
         if not goes_on.any():
             break
-        is_written[:, at + 1] = goes_on & is_written[:, at]
+        is_written[:, index + 1] = goes_on & is_written[:, index]
     text = characters[is_written].tobytes().decode("ascii")
     ends = np.cumsum(is_written.sum(axis=1))[np.append(first[1:], len(runs)) - 1].tolist()
     return [text[start:end] for start, end in pairwise([0, *ends])]

@@ -95,7 +95,7 @@ _SHOWN = 500
 """Characters of a text of a file that a problem shows."""
 
 
-def _shortened(text: str) -> str:
+def _shorten(text: str) -> str:
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN // 2]} ... {text[-_SHOWN // 2 :]}"
 
 
@@ -110,7 +110,7 @@ class ProblemLog:
     def add(self, severity: Severity, key: str, what: str, remedy: str) -> None:
         self.counts[severity] += 1
         if self.counts[severity] <= LISTED_PER_FILE:
-            self.listed.append(Problem(severity, self.file, _shortened(key), _shortened(what), remedy))
+            self.listed.append(Problem(severity, self.file, _shorten(key), _shorten(what), remedy))
 
     def error(self, key: str, what: str, remedy: str) -> None:
         self.add("error", key, what, remedy)

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from barista_bench.errors import DataError
-from barista_bench.files.reading import confined, valid_video_id
+from barista_bench.files.reading import confine, valid_video_id
 from barista_bench.files.writing import atomic_write
 from barista_bench.scene_graph.non_finite import restore_non_finite
 from barista_bench.scene_graph.release import ANNOTATION_FILE, VIDEO_FILE, encode
@@ -35,7 +35,7 @@ def write_release(graph: VideoGraph, root: str | Path, *, video: str | Path | No
     """
     if not valid_video_id(graph.video_id):
         raise DataError(f"{graph.video_id!r} is not a usable video id. Fix: rename the video")
-    folder = confined(Path(root), graph.video_id)
+    folder = confine(Path(root), graph.video_id)
     if folder.exists():
         raise DataError(f"{folder}: exists already. Fix: write to another root, or remove it first")
     folder.mkdir(parents=True)

@@ -16,7 +16,7 @@ from cachetools import LRUCache
 from tqdm import tqdm
 
 from barista_bench.errors import DataError
-from barista_bench.files.reading import confined, valid_video_id
+from barista_bench.files.reading import confine, valid_video_id
 from barista_bench.scene_graph.limits import refuse_excess, refuse_wrong_length
 from barista_bench.scene_graph.reading import MAX_BYTES, Problem, ProblemLog, ReleaseRecords, read_release
 from barista_bench.scene_graph.release import (
@@ -102,7 +102,7 @@ class SceneGraph:
 
     def video_path(self, video_id: str) -> Path:
         """Return the path of a video's file. Raises DataError for an id or link that leaves the root."""
-        return confined(self.root, video_id, VIDEO_FILE)
+        return confine(self.root, video_id, VIDEO_FILE)
 
     def relation_labels(self) -> tuple[tuple[str, str], ...]:
         """Return (relation type, value) pairs that hold on some frame of any video, sorted."""
@@ -110,7 +110,7 @@ class SceneGraph:
 
     def _read(self, video_id: str) -> VideoGraph:
         log = ProblemLog(f"{video_id}/{ANNOTATION_FILE}")
-        path = confined(self.root, video_id, ANNOTATION_FILE)
+        path = confine(self.root, video_id, ANNOTATION_FILE)
         try:
             with path.open("rb") as file:
                 data = file.read(MAX_BYTES + 1)
@@ -136,8 +136,8 @@ def _find_videos(root: Path) -> tuple[tuple[str, ...], list[Problem]]:
         try:
             if not valid_video_id(entry.name):
                 raise DataError(f"{entry.name!r} is not a usable video id. Fix: rename the folder")
-            annotation = confined(root, entry.name, ANNOTATION_FILE)
-            confined(root, entry.name, VIDEO_FILE)
+            annotation = confine(root, entry.name, ANNOTATION_FILE)
+            confine(root, entry.name, VIDEO_FILE)
         except DataError as error:
             what = str(error).partition(". Fix: ")[0]
             problems.append(Problem("error", repr(entry.name), "", f"{what}: left out", "rename it or copy it in"))

@@ -137,7 +137,7 @@ class _SegmentTotals:
     def by_name(self) -> Counts:
         times = Counter(self.names.values())
         labels = {k: name if times[name] == 1 else f"{name} ({k})" for k, name in self.names.items()}
-        return _ranked({labels[class_id]: count for class_id, count in self.counts.items()})
+        return _rank({labels[class_id]: count for class_id, count in self.counts.items()})
 
 
 @dataclass(slots=True)
@@ -167,8 +167,8 @@ class _RowTotals:
         groups: dict[str, Counts] = defaultdict(dict)
         for (kind, value), count in self.rows.items():
             groups[kind][value] = count
-        sums = _ranked({kind: sum(values.values()) for kind, values in groups.items()})
-        return {kind: _ranked(groups[kind]) for kind in sums}
+        sums = _rank({kind: sum(values.values()) for kind, values in groups.items()})
+        return {kind: _rank(groups[kind]) for kind in sums}
 
 
 @dataclass(slots=True)
@@ -193,7 +193,7 @@ class _CategoryTotals:
     def by_name(self) -> dict[str, CategoryCounts]:
         return {
             name: CategoryCounts(count, self.objects[name], self.videos[name])
-            for name, count in _ranked(self.instances).items()
+            for name, count in _rank(self.instances).items()
         }
 
 
@@ -245,9 +245,9 @@ def statistics(graph: SceneGraph, *, progress: bool = False) -> ReleaseStatistic
         video_durations=_durations(seconds),
         activity_durations=_durations(activities.seconds),
         step_durations=_durations(steps.seconds),
-        preparation_counts=_ranked(preparations),
-        device_counts=_ranked(devices),
-        resolution_counts=_ranked(resolutions),
+        preparation_counts=_rank(preparations),
+        device_counts=_rank(devices),
+        resolution_counts=_rank(resolutions),
     )
 
 
@@ -280,5 +280,5 @@ def _durations(seconds: Sequence[float]) -> Durations:
     return Durations(float(np.mean(values)), float(np.median(values)), values[0], values[-1], values)
 
 
-def _ranked(counts: Mapping[str, int]) -> Counts:
+def _rank(counts: Mapping[str, int]) -> Counts:
     return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))

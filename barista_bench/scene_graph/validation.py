@@ -156,7 +156,7 @@ def _report_keys(path: Path, log: ProblemLog) -> None:
             log.warning(name, what, f'add what there is, write "{name}": [], or say in "coverage" what is complete')
 
 
-def alike(problems: Sequence[Problem]) -> Mapping[Problem, int]:
+def count_alike(problems: Sequence[Problem]) -> Mapping[Problem, int]:
     """Return the first problem of each kind with the count of that kind: one mistake in many records and videos."""
     kinds: dict[tuple[str, ...], Problem] = {}
     counts: Counter[Problem] = Counter()

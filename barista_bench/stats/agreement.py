@@ -139,7 +139,7 @@ def answer_agreement(runs: Sequence[ScoredRun]) -> tuple[AnswerAgreement, ...]:
             labels[run.folder]: {
                 sample.example.example_id: (sample.example, sample.prediction)
                 for sample in run.samples
-                if sample.record.run == 0 and sample.prediction is not None
+                if sample.record.repetition == 0 and sample.prediction is not None
             }
             for run in group
         }

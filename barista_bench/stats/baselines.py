@@ -20,7 +20,7 @@ from barista_bench.core.resampling import PERMUTATIONS
 from barista_bench.runs.score.labels import Labels, run_labels
 from barista_bench.runs.score.samples import ScoredSample
 from barista_bench.runs.score.scoring import ScoredRun
-from barista_bench.stats.comparison import Comparison, compare_pair, corrected
+from barista_bench.stats.comparison import Comparison, compare_pair, correct_p_values
 
 KINDS: Final = (*ABLATIONS, *GUESSES)
 
@@ -50,7 +50,7 @@ class Consistency:
     task: str
     model: str
     examples: int
-    runs: int
+    repetitions: int
     same_answer: float
     same_score: float
     spread: float
@@ -84,7 +84,7 @@ def baseline_gaps(
             if kind is not None and is_own and baseline.results.comparability == run.results.comparability:
                 pairs.append((run, kind, baseline))
     compare = compare or partial(compare_pair, permutations=permutations)
-    comparisons = corrected([compare(run, baseline) for run, _, baseline in pairs])
+    comparisons = correct_p_values([compare(run, baseline) for run, _, baseline in pairs])
     gaps = []
     for (run, kind, baseline), comparison in zip(pairs, comparisons, strict=True):
         model, other = labels[run.folder], labels[baseline.folder]
@@ -113,7 +113,7 @@ def consistency(run: ScoredRun) -> Consistency | None:
         task=run.task.name,
         model=run.results.model.label,
         examples=len(repeated_examples),
-        runs=run.results.runs,
+        repetitions=run.results.repetitions,
         same_answer=fmean(answers),
         same_score=fmean(scores),
         spread=fmean(spreads),

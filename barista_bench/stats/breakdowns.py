@@ -16,12 +16,12 @@ import numpy as np
 
 from barista_bench.core.failures import FAILURE_KINDS, AnswerFailure
 from barista_bench.core.guarding import attempt, unit_of
-from barista_bench.core.remembering import remembered
+from barista_bench.core.remembering import remember
 from barista_bench.core.statistics import Floats
 from barista_bench.core.task import Example, Json, Task, evidence_objects
 from barista_bench.errors import ConfigError
-from barista_bench.runs.score.results import Figure
-from barista_bench.runs.score.samples import ScoredSample, group_figure
+from barista_bench.runs.score.results import MetricValue
+from barista_bench.runs.score.samples import ScoredSample, group_metric
 from barista_bench.runs.score.scoring import ScoredRun
 
 BINS = 4
@@ -45,7 +45,7 @@ class BreakdownRow:
     examples: int
     units: int
     samples: int
-    figure: Figure
+    metric: MetricValue
 
 
 class _Group(NamedTuple):
@@ -67,7 +67,7 @@ def breakdown_keys(run: ScoredRun) -> tuple[str, ...]:
     keys = sorted({key for item in example_facts for key in item})
     dividing_keys = []
     for key in keys:
-        values = [_hashable(item.get(key)) for item in example_facts]
+        values = [_make_hashable(item.get(key)) for item in example_facts]
         if len(set(values)) > 1 and len(set(zip(units, values, strict=True))) == len(set(units)):
             dividing_keys.append(key)
     return tuple(dividing_keys)
@@ -78,7 +78,7 @@ def facts(task: Task, example: Example) -> Mapping[str, Json]:
     return _facts(example, task)
 
 
-@remembered
+@remember
 def _facts(example: Example, task: Task) -> Mapping[str, Json]:
     facets = attempt(task, "facets", example, lambda: task.facets(example), {})
     values: dict[str, Json] = {LABEL: example.label, **example.metadata, **facets}
@@ -115,9 +115,9 @@ def breakdowns(
         groups = _groups(run, key)
         largest = sorted(groups, key=lambda group: -_examples(group.samples))[:most]
         rows[key] = tuple(
-            _row(run.task, key, group, figure)
+            _row(run.task, key, group, metric)
             for group in sorted(largest, key=lambda group: group.order)
-            if (figure := group_figure(run.task, run.counted, group.samples, intervals=intervals)) is not None
+            if (metric := group_metric(run.task, run.counted, group.samples, intervals=intervals)) is not None
         )
     return rows
 
@@ -143,14 +143,14 @@ def by_thinking(run: ScoredRun) -> tuple[ThoughtBin, ...]:
     return tuple(
         ThoughtBin(
             float(np.median([sample.record.thinking_tokens or 0 for sample in group.samples])),
-            _row(run.task, "thinking_tokens", group, figure),
+            _row(run.task, "thinking_tokens", group, metric),
         )
         for group in _quantile_groups(samples, tokens)
-        if (figure := group_figure(run.task, run.counted, group.samples)) is not None
+        if (metric := group_metric(run.task, run.counted, group.samples)) is not None
     )
 
 
-def _row(task: Task, key: str, group: _Group, figure: Figure) -> BreakdownRow:
+def _row(task: Task, key: str, group: _Group, metric: MetricValue) -> BreakdownRow:
     return BreakdownRow(
         key=key,
         value=group.value,
@@ -158,7 +158,7 @@ def _row(task: Task, key: str, group: _Group, figure: Figure) -> BreakdownRow:
         examples=_examples(group.samples),
         units=len({unit_of(task, sample.example) for sample in group.samples}),
         samples=sum(sample.is_counted for sample in group.samples),
-        figure=figure,
+        metric=metric,
     )
 
 
@@ -197,7 +197,7 @@ def _quantile_groups(samples: Sequence[ScoredSample], values: Floats) -> list[_G
     return groups
 
 
-def _hashable(value: Json) -> str:
+def _make_hashable(value: Json) -> str:
     return str(sorted(value.items())) if isinstance(value, Mapping) else repr(value)
 
 

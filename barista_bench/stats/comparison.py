@@ -25,8 +25,8 @@ from barista_bench.core.resampling import (
     LEVEL,
     PERMUTATIONS,
     ResampledRun,
-    figure_interval,
-    figures_of_units,
+    metric_interval,
+    metrics_of_units,
 )
 from barista_bench.core.statistics import Floats, SumStatistics, fraction
 from barista_bench.core.task import Task
@@ -83,7 +83,7 @@ class Comparison:
     examples: int
     expected_examples: int
     units: int
-    runs: int
+    repetitions: int
     samples: int
     expected_samples: int
     first_missing: int = 0
@@ -127,7 +127,9 @@ def compare_runs(
         raise DataError("no two runs are of the same task. Fix: name two runs of one task or more")
     names = run_labels(runs)
     comparisons = [(pair, compare_pair(*pair, permutations=permutations, level=level)) for pair in pairs]
-    return corrected([replace(item, first=names[a.folder], second=names[b.folder]) for (a, b), item in comparisons])
+    return correct_p_values(
+        [replace(item, first=names[a.folder], second=names[b.folder]) for (a, b), item in comparisons]
+    )
 
 
 def compare_pair(
@@ -141,7 +143,7 @@ def compare_pair(
     refuse_different(first, second)
     common = _common_samples(first, second)
     name, score = first.task.primary, first.task.sample_score
-    primary = _difference(name, _figure_sides(first, second, common), common, permutations, level)
+    primary = _difference(name, _metric_sides(first, second, common), common, permutations, level)
     mean_score = _difference(score, _sample_score_sides(first.task, common), common, permutations, level)
     gaps: dict[str, list[float]] = defaultdict(list)
     for one, other in chain.from_iterable(common.pairs):
@@ -173,7 +175,7 @@ def compare_pair(
         examples=len(per_example),
         expected_examples=first.results.dataset.examples,
         units=len(common.units),
-        runs=len(common.pairs),
+        repetitions=len(common.pairs),
         samples=sum(map(len, common.pairs)),
         expected_samples=max(first.results.coverage.expected, second.results.coverage.expected),
         first_missing=first.results.coverage.missing,
@@ -181,7 +183,7 @@ def compare_pair(
     )
 
 
-def corrected(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
+def correct_p_values(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
     """Return the comparisons with `p_adjusted` by Holm's procedure over all of them."""
     adjusted = holm([item.p_value for item in comparisons])
     return tuple(replace(item, p_adjusted=p) for item, p in zip(comparisons, adjusted, strict=True))
@@ -219,11 +221,11 @@ def holm(p_values: Sequence[float]) -> list[float]:
     >>> [round(p, 3) for p in holm([0.01, 0.04, 0.03])]
     [0.03, 0.06, 0.06]
     """
-    order = sorted(range(len(p_values)), key=lambda at: p_values[at])
+    order = sorted(range(len(p_values)), key=lambda index: p_values[index])
     adjusted, largest = [0.0] * len(p_values), 0.0
-    for rank, at in enumerate(order):
-        largest = max(largest, min(1.0, (len(order) - rank) * p_values[at]))
-        adjusted[at] = largest
+    for rank, index in enumerate(order):
+        largest = max(largest, min(1.0, (len(order) - rank) * p_values[index]))
+        adjusted[index] = largest
     return adjusted
 
 
@@ -290,13 +292,13 @@ class _Sides(NamedTuple):
     exchangeable: ResampledRun
 
 
-def _figure_sides(first: ScoredRun, second: ScoredRun, common: _CommonSamples) -> list[_Sides]:
+def _metric_sides(first: ScoredRun, second: ScoredRun, common: _CommonSamples) -> list[_Sides]:
     """Return the statistics of the primary metric, one repetition each."""
 
     sides = []
     for pairs in common.pairs:
         columns = zip((first, second), zip(*pairs, strict=True), strict=True)
-        of_first, of_second = (run.counted[samples[0].record.run].subset(samples) for run, samples in columns)
+        of_first, of_second = (run.counted[samples[0].record.repetition].subset(samples) for run, samples in columns)
         # Side by side, so that the examples keep their order, since some scores depend on it.
         alternating = [sample.as_scored for pair in pairs for sample in pair]
         both = ResampledRun.of(first.task, alternating, f"{first.folder}, {second.folder}")
@@ -334,14 +336,14 @@ def _difference(
     name: str, repetitions: Sequence[_Sides], common: _CommonSamples, permutations: int, level: float
 ) -> _Difference:
     """Return the difference of one score, with its interval and its test."""
-    first = figures_of_units([sides.first for sides in repetitions], common.units)[name]
-    second = figures_of_units([sides.second for sides in repetitions], common.units)[name]
+    first = metrics_of_units([sides.first for sides in repetitions], common.units)[name]
+    second = metrics_of_units([sides.second for sides in repetitions], common.units)[name]
     gap = first - second
     # Units without a difference count as one: they show how rare differences are, not how large.
     differing = int((np.abs(gap[1 + len(common.units) :]) > TIE).sum())
-    interval = figure_interval(gap, DIFFERENCE, level, telling=differing + 1)
+    interval = metric_interval(gap, DIFFERENCE, level, telling=differing + 1)
     flips = swaps(len(common.units), permutations, common.permutation_seed)
-    permuted = np.mean([_permuted(name, sides.exchangeable, common.units, flips) for sides in repetitions], axis=0)
+    permuted = np.mean([_permute(name, sides.exchangeable, common.units, flips) for sides in repetitions], axis=0)
     return _Difference(
         first=float(first[0]),
         second=float(second[0]),
@@ -352,13 +354,13 @@ def _difference(
     )
 
 
-def _permuted(name: str, exchangeable: ResampledRun, units: Sequence[str], flips: Floats) -> Floats:
+def _permute(name: str, exchangeable: ResampledRun, units: Sequence[str], flips: Floats) -> Floats:
     """Return (P,) the difference of the score when the units of each row of `flips` (P, V) change sides."""
-    column = {unit: at for at, unit in enumerate(units)}
+    column = {unit: index for index, unit in enumerate(units)}
     moved = flips[:, [column[unit] for unit in exchangeable.units]]
     is_second = np.arange(moved.shape[1]) % 2
     side = np.abs(moved - is_second)  # 0: counts for the first model, 1: for the second
-    values = exchangeable.statistics.figures(np.vstack([1 - side, side]))[name]
+    values = exchangeable.statistics.compute_metrics(np.vstack([1 - side, side]))[name]
     return values[: len(flips)] - values[len(flips) :]
 
 

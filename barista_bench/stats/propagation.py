@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from barista_bench.core.resampling import figure_interval, interval_weights
+from barista_bench.core.resampling import interval_weights, metric_interval
 from barista_bench.core.statistics import Floats
 from barista_bench.core.task import evidence_objects
 from barista_bench.errors import DataError
@@ -117,7 +117,7 @@ def object_errors(run: ScoredRun) -> dict[Place, list[ObjectError]]:
         wrong = {name for failure in answer_failures(run.task, sample) for name in failure.objects}
         frames = [frame.frame_index for frame in sample.example.frames]
         for name in dict.fromkeys(evidence_objects(sample.example)):
-            key = sample.record.run, sample.example.video_id, name
+            key = sample.record.repetition, sample.example.video_id, name
             errors[key].append(ObjectError(min(frames), max(frames), name in wrong))
     return errors
 
@@ -141,7 +141,7 @@ def _edge(source: str, target: str, tables: dict[str, Floats]) -> PropagationEdg
     logarithms[1:] = np.nan_to_num(logarithms[1:])
     # For each task, videos with and without errors give information: the smallest of these counts.
     sides = by_video @ np.array([[1, 0, 1, 0], [1, 0, 0, 1], [0, 1, 1, 0], [0, 1, 0, 1]])
-    ends = figure_interval(logarithms, None, telling=int((sides > 0).sum(axis=0).min()))
+    ends = metric_interval(logarithms, None, telling=int((sides > 0).sum(axis=0).min()))
     return PropagationEdge(
         source=source,
         target=target,

@@ -14,7 +14,7 @@ from barista_bench.errors import BaristaError
 from barista_bench.files.owned_folders import ANALYSIS, replacing_folder
 from barista_bench.files.writing import write_whole
 from barista_bench.runs.score.labels import run_labels
-from barista_bench.runs.score.results import Figure
+from barista_bench.runs.score.results import MetricValue
 from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.stats.agreement import RankAgreement, answer_agreement, rank_agreement
 from barista_bench.stats.baselines import baseline_gaps, consistency
@@ -29,7 +29,7 @@ def analysis_tables(
 ) -> tuple[dict[str, pd.DataFrame], dict[str, str]]:
     """Return every analysis that these runs allow, by name, and the reasons why others are left out."""
     tables = {
-        "figures": figure_table(runs),
+        "metrics": metric_table(runs),
         "breakdowns": breakdown_table(runs),
         "failures": pd.DataFrame(
             {**asdict(row), **labels} for run, labels in with_labels(runs) for row in failure_rows(run)
@@ -78,25 +78,31 @@ def with_labels(runs: Iterable[ScoredRun]) -> Iterator[tuple[ScoredRun, dict[str
     return ((run, {"model": labels[run.folder], "task": run.task.name}) for run in runs)
 
 
-def numbers(figure: Figure) -> dict[str, float | int | None]:
-    return {"mean": figure.mean, "std": figure.std, "low": figure.low, "high": figure.high, "runs": len(figure.runs)}
+def numbers(metric: MetricValue) -> dict[str, float | int | None]:
+    return {
+        "mean": metric.mean,
+        "std": metric.std,
+        "low": metric.low,
+        "high": metric.high,
+        "repetitions": len(metric.repetitions),
+    }
 
 
-def figure_table(runs: Iterable[ScoredRun]) -> pd.DataFrame:
+def metric_table(runs: Iterable[ScoredRun]) -> pd.DataFrame:
     """Return a row per model, task and metric, in the metric's unit, for most a fraction from 0 to 1.
 
-    Columns: `model`, `task`, `figure`, `primary` (True for the task's primary metric), `mean` and `std` over runs,
+    Columns: `model`, `task`, `metric`, `primary` (True for the task's primary metric), `mean` and `std` over runs,
     `low` and `high` of the 95% interval over resampling units, `runs`; then the coverage in samples (examples x runs):
     `expected`, `scored`, `answered`; `trained_on`, videos of these examples that the model was trained on.
     """
     return pd.DataFrame(
         {
-            **{**labels, "figure": name, "primary": name == run.results.primary, **numbers(figure)},
+            **{**labels, "metric": name, "primary": name == run.results.primary, **numbers(metric)},
             **run.results.coverage.model_dump(include={"expected", "scored", "answered"}),
             "trained_on": run.results.trained_on,
         }
         for run, labels in with_labels(runs)
-        for name, figure in run.results.figures.items()
+        for name, metric in run.results.metrics.items()
     )
 
 
@@ -105,13 +111,13 @@ def headline_table(runs: Iterable[ScoredRun]) -> Table:
     rows = []
     for run, labels in with_labels(runs):
         results = run.results
-        figure, coverage = results.figures[results.primary], results.coverage
+        metric, coverage = results.metrics[results.primary], results.coverage
         marks = ("" if coverage.is_complete else " INCOMPLETE") + (" TRAINED ON" if results.trained_on else "")
-        interval_text = "none" if figure.low is None or figure.high is None else interval(figure.low, figure.high)
+        interval_text = "none" if metric.low is None or metric.high is None else interval(metric.low, metric.high)
         answered_text = f"{coverage.answered}/{coverage.expected}{marks}"
         task = f"{run.task.benchmark}/{run.task.name}"
-        rows.append((labels["model"], task, results.primary, figure.mean, interval_text, answered_text))
-    return Table.of("", ("model", "task", "figure", "mean", "95% interval", "answered"), rows)
+        rows.append((labels["model"], task, results.primary, metric.mean, interval_text, answered_text))
+    return Table.of("", ("model", "task", "metric", "mean", "95% interval", "answered"), rows)
 
 
 def breakdown_table(
@@ -126,7 +132,7 @@ def breakdown_table(
         for rows_of_key in breakdowns(run, keys, intervals=intervals).values():
             for row in rows_of_key:
                 counts = {name: getattr(row, name) for name in ("key", "value", "examples", "units", "samples")}
-                rows.append({**labels, **counts, **numbers(row.figure)})
+                rows.append({**labels, **counts, **numbers(row.metric)})
     return pd.DataFrame(rows)
 
 

@@ -89,6 +89,6 @@ def annotator_agreement(projects: tuple[Project, ...], video_id: str) -> Json:
     keyframes = sorted(keyframe_ious(first, second).items(), key=lambda pair: (pair[1], pair[0]))
     return {
         "annotators": project_labels(projects[-2:]),
-        "figures": agreement(first, second),
+        "metrics": agreement(first, second),
         "keyframes": [{"frame": frame, "iou": round(iou, 4)} for frame, iou in keyframes],
     }

@@ -84,7 +84,7 @@ class AnnotatedVideo:
         return next((accepted_id for accepted_id in candidates if self.identities.of(accepted_id, frame) == name), name)
 
 
-class Annotating(View):
+class AnnotationRoutes(View):
     """The project that was opened first. It has one writer: a decision waits until the stages in progress are made."""
 
     def __init__(self, workspace: Workspace, project: Project) -> None:

@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from barista_bench.benchmarks import BENCHMARKS
 from barista_bench.errors import DataError
-from barista_bench.files.reading import confined
+from barista_bench.files.reading import confine
 from barista_bench.studio.workspace import FoundKind, Json
 
 FieldKind = Literal["input", "new", "anywhere", "number", "text"]
@@ -131,7 +131,7 @@ STEPS = (
             CommandField("model", "text", choices=_MODELS, open=True, value="oracle"),
             CommandField("out", "new", value="runs/oracle", required=True),
             CommandField("task", "text", value="all"),
-            CommandField("runs", "number"),
+            CommandField("repetitions", "number"),
             CommandField("limit", "number"),
             CommandField("temperature", "number"),
         ),
@@ -266,7 +266,7 @@ def refuse_tilde(path: str) -> None:
 def path_below(folder: Path, *parts: str) -> Path:
     """Resolve a path in the studio's folder. Raises DataError if it leads out of the folder."""
     refuse_tilde(parts[0])
-    return confined(folder, *parts)
+    return confine(folder, *parts)
 
 
 def _parameters(program: Any, step: CommandStep) -> Mapping[str, Any]:  # noqa: ANN401  (as above)

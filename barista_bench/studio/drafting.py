@@ -40,7 +40,7 @@ class FinishedDraft(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     lines: tuple[str, ...]
 
 
-class Drafting(View):
+class DraftRoutes(View):
     """The domain file of the open release: the saved file, or else the lines proposed from its words."""
 
     def __init__(self, workspace: Workspace) -> None:

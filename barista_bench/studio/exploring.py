@@ -31,7 +31,7 @@ MAX_ROWS, MAX_NEAREST = 500, 5
 FrameRange: TypeAlias = tuple[int, int]
 
 
-class Exploring(View):
+class ExploreRoutes(View):
     """A release, and the examples made from it."""
 
     def __init__(self, workspace: Workspace) -> None:
@@ -61,7 +61,7 @@ class Exploring(View):
     def _questions_about(self, video_id: str, frame: int) -> Json:
         """Return the questions of the open datasets about a frame, each with the answers of the open runs."""
         examples = trace(self._workspace.examples(), video_id, frame).here
-        asked = [{**_asked(traced.example), "answers": self._given.to(traced.example)} for traced in examples]
+        asked = [{**_show_question(traced.example), "answers": self._given.to(traced.example)} for traced in examples]
         return {"asked": asked}
 
 
@@ -189,7 +189,7 @@ def search(graph: VideoGraph, text: str) -> Json:
     return {"rows": rows[:MAX_ROWS], "more": max(0, len(rows) - MAX_ROWS), "nearest": nearest[:MAX_NEAREST]}
 
 
-def _asked(example: Example) -> Json:
+def _show_question(example: Example) -> Json:
     prompt = get_task(example.benchmark, example.task).prompt(example, DEFAULT_BOX_FORMAT)
     return {
         "task": example.task,
@@ -201,7 +201,7 @@ def _asked(example: Example) -> Json:
     }
 
 
-class Inspecting(View):
+class ReportRoutes(View):
     """The report over all open runs, made when first requested, and the examples that it names."""
 
     def __init__(self, workspace: Workspace) -> None:

@@ -84,7 +84,7 @@ class Footage(View):
             "/api/footage/samples": lambda query: self.samples(query["kind"], query["video"], query["name"]),
         }
 
-    def still(self, kind: str, video: str, frame: int) -> bytes:
+    def read_still(self, kind: str, video: str, frame: int) -> bytes:
         """Return a frame of the original as JPEG. Raises DataError."""
         (image,) = read_frames(self._workspace.video_path(kind, video), [frame])
         return jpeg(Image.fromarray(image))
@@ -142,7 +142,7 @@ class Footage(View):
 
     def _make(self, path: Path, stamp: Stamp, work: BackgroundWork) -> None:
         copy = cached_copy(path, cache_folder(), lambda fraction: setattr(work, "step", f"{fraction:.0%}"))
-        self._files[stamp] = (copy, _small(copy)) if _has_small(path) else (copy,)
+        self._files[stamp] = (copy, _path_of_small_copy(copy)) if _has_small(path) else (copy,)
 
 
 def cached_copy(path: Path, cache: Path, report_fraction: Callable[[float], object]) -> Path:
@@ -157,7 +157,7 @@ def cached_copy(path: Path, cache: Path, report_fraction: Callable[[float], obje
     """
     cache.mkdir(parents=True, exist_ok=True)
     file = cache / f"{video_sha256(path, across_processes=True)}-{_RECIPE}.mp4"
-    files = [file, _small(file)] if _has_small(path) else [file]
+    files = [file, _path_of_small_copy(file)] if _has_small(path) else [file]
     if not all(map(_is_plain, files)):
         _remove_leftovers(cache)
         with ExitStack() as stack:
@@ -174,7 +174,7 @@ def _has_small(path: Path) -> bool:
     return video_facts(path).height > _SMALL_HEIGHT
 
 
-def _small(file: Path) -> Path:
+def _path_of_small_copy(file: Path) -> Path:
     """Return the path of the small copy beside a copy."""
     return file.with_name(f"{file.stem}-small.mp4")
 

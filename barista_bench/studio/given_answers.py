@@ -38,7 +38,7 @@ class GivenAnswers:
 
     def __init__(self, workspace: Workspace) -> None:
         self._lock = threading.Lock()
-        self._runs = [(folder, described) for folder in workspace.runs if (described := _described(folder))]
+        self._runs = [(folder, described) for folder in workspace.runs if (described := _read_description(folder))]
         self._labels = _labels(self._runs)
         self._held: LRUCache[tuple[Path, tuple[FileStamp, ...]], _Answers] = LRUCache(_MOST_RUNS)
 
@@ -59,7 +59,7 @@ class GivenAnswers:
             answers: dict[str, list[SampleRecord]] = defaultdict(list)
             try:
                 with run_records(folder, run) as reader:
-                    for record in sorted(reader, key=lambda record: record.run):
+                    for record in sorted(reader, key=lambda record: record.repetition):
                         answers[record.example_id].append(record)
             except BaristaError as error:
                 log.warning("%s: its answers are not shown: %s", folder, error)
@@ -93,7 +93,7 @@ def _shown(run: RunDescription, example: Example, record: SampleRecord) -> Json:
     return {"status": record.status, "text": text, "rows": rows, "is_json": is_json}
 
 
-def _described(folder: Path) -> RunDescription | None:
+def _read_description(folder: Path) -> RunDescription | None:
     try:
         return read_run(folder)
     except BaristaError as error:

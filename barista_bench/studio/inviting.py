@@ -21,7 +21,7 @@ from barista_bench.runs.ask.config import RunConfig
 from barista_bench.runs.ask.opening import ALL
 from barista_bench.runs.log.inputs import asks_in_steps
 from barista_bench.runs.run_folder import OpenedTask
-from barista_bench.studio.people import draw, draw_order, tasks_to_ask
+from barista_bench.studio.people import choose_order, sample_examples, tasks_to_ask
 from barista_bench.studio.study import (
     STUDY_FILE,
     Participant,
@@ -119,7 +119,7 @@ def _planned_questions(folder: Path, study: Study, people: Sequence[str]) -> dic
     for _, opened in study_tasks(study, folder):
         task, examples = opened.task, opened.examples.examples
         practice, counted_examples = _split_practice(task, examples)
-        units = draw_order(task, counted_examples)
+        units = choose_order(task, counted_examples)
         shared = list(_next_positions(units, study.overlap))
         for person in people:
             positions = [*shared, *_next_positions(units, study.items - study.overlap)]
@@ -159,7 +159,9 @@ def _split_practice(task: Task, examples: Sequence[Example]) -> tuple[list[Examp
         raise ConfigError(f"{task.name}: the references are hidden. Fix: leave the task out")
     large_enough = [unit for unit, members in units.items() if len(members) >= PRACTICE] or list(units)
     practice_unit = min(large_enough, key=lambda unit: (len(units[unit]), content_seed("practice", unit)))
-    practice = [units[practice_unit][at] for at in draw(task, units[practice_unit], PRACTICE)[:PRACTICE]]
+    practice = [
+        units[practice_unit][index] for index in sample_examples(task, units[practice_unit], PRACTICE)[:PRACTICE]
+    ]
     if len(units) > 1:
         practised_ids = {example.example_id for example in units[practice_unit]}
     else:
@@ -182,9 +184,11 @@ def _with_checks(task: Task, items: Sequence[Example], order: random.Random) -> 
     """
     shuffled = order.sample(items, len(items))
     checks, half = math.ceil(len(items) / ITEMS_A_CHECK), math.ceil(len(items) / 2)
-    placed_questions = [(float(at), _study_question("item", task, example)) for at, example in enumerate(shuffled)]
+    placed_questions = [
+        (float(index), _study_question("item", task, example)) for index, example in enumerate(shuffled)
+    ]
     repeated = order.sample(range(half), min(checks, len(items) // 2))
-    placed_questions += [(at + half + 0.5, _study_question("repeat", task, shuffled[at])) for at in repeated]
+    placed_questions += [(index + half + 0.5, _study_question("repeat", task, shuffled[index])) for index in repeated]
     for _ in range(checks):
         place, label = order.randint(1, len(items)) - 0.25, order.choice(sorted(ATTENTION_CHOICES))
         placed_questions.append((place, StudyQuestion("attention", task.benchmark, task.name, expected=label)))

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Literal
 
 from barista_bench.errors import DataError
-from barista_bench.files.text_out import printable
+from barista_bench.files.text_out import make_printable
 from barista_bench.studio.workspace import Json
 
 PROGRAM = (sys.executable, "-m", "barista_bench.cli")
@@ -70,7 +70,7 @@ class StudioJob:
             "state": self.state,
             "seconds": round((self.ended or time.monotonic()) - self.begun, 1),
             "code": self.process.returncode,
-            "output": printable(text, keep="\n\t"),
+            "output": make_printable(text, keep="\n\t"),
             "makes": self.makes if self.state == "done" else "",
         }
 

@@ -11,7 +11,7 @@ import msgspec
 from anyio import to_thread
 
 from barista_bench.errors import DataError, VideoError
-from barista_bench.files.reading import confined, name_problem
+from barista_bench.files.reading import confine, name_problem
 from barista_bench.files.writing import atomic_write
 from barista_bench.media.video import open_reader
 from barista_bench.media.video.index import VIDEO_SUFFIXES
@@ -43,7 +43,7 @@ class OpenedFolder(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     path: str
 
 
-class Making(View):
+class CommandRoutes(View):
     """The commands over the studio's folder; they do not change when other folders are opened.
 
     Args:
@@ -87,7 +87,7 @@ class Making(View):
 
     def _open(self, sent: OpenedFolder) -> Json:
         folder = self._commands.folder
-        path = folder if sent.path == "." else confined(folder, sent.path)
+        path = folder if sent.path == "." else confine(folder, sent.path)
         if not path.exists():
             raise DataError(f"there is no {sent.path!r} in {folder}. Fix: load the page again")
         self._reopen(path)

@@ -17,7 +17,7 @@ from typing import Annotated, Any, TypeAlias
 import msgspec
 
 from barista_bench.core.boxes import DEFAULT_BOX_FORMAT
-from barista_bench.core.guarding import guarded
+from barista_bench.core.guarding import guard
 from barista_bench.errors import DataError, TaskError
 from barista_bench.files.owned_folders import RUN, check_place
 from barista_bench.runs.log.inputs import asked_inputs, digest
@@ -25,8 +25,8 @@ from barista_bench.runs.log_reader import finished_samples
 from barista_bench.studio.inviting import ATTENTION_CHOICES, study_tasks
 from barista_bench.studio.people import (
     AskedTask,
-    DrawnQuestion,
     PersonRuns,
+    SampledQuestion,
     answer_text,
     form_of,
     human_name,
@@ -79,7 +79,7 @@ class ParticipantSession:
         self._lock = threading.Lock()
         self._log = AnswerLog(folder / participant.name / ANSWERS_FILE)
         self._runs = PersonRuns(participant.name, HOW_ASKED)
-        self._questions = [self._drawn_question(folder, tasks, question) for question in participant.questions]
+        self._questions = [self._sampled_question(folder, tasks, question) for question in participant.questions]
         self._unreadable = set[int]()
         self._shown_question: tuple[int, Json] | None = None
         folders = {question.asked_task.opened.folder for question in self._questions if question is not None}
@@ -89,7 +89,7 @@ class ParticipantSession:
             if question is not None and question.digest not in entered:
                 self._enter(position, answer)
 
-    def _drawn_question(self, folder: Path, tasks: StudyTasks, question: StudyQuestion) -> DrawnQuestion | None:
+    def _sampled_question(self, folder: Path, tasks: StudyTasks, question: StudyQuestion) -> SampledQuestion | None:
         """Return the question as the person is asked it; None for an attention check, which has no example."""
         if question.kind == "attention":
             return None
@@ -100,8 +100,8 @@ class ParticipantSession:
         run = check_place(folder / person / question.benchmark / question.task, RUN)
         config = task.config.model_copy(update={"model": human_name(person), "out": run.parent})
         persons_task = AskedTask(replace(task.opened, folder=run), task.inputs, config)
-        (drawn_question,) = self._runs.questions(persons_task, [positions[question.example]])
-        return drawn_question
+        (sampled_question,) = self._runs.questions(persons_task, [positions[question.example]])
+        return sampled_question
 
     def _enter(self, position: int, answer: LoggedAnswer) -> None:
         """Add an answer that counts to its run."""
@@ -117,8 +117,8 @@ class ParticipantSession:
     def _state(self) -> Json:
         position = self._next_position()
         questions, answers = self.participant.questions, self._log.answers
-        counted_positions = [at for at, question in enumerate(questions) if question.kind != "practice"]
-        state: Json = {"done": sum(at in answers for at in counted_positions), "total": len(counted_positions)}
+        counted_positions = [index for index, question in enumerate(questions) if question.kind != "practice"]
+        state: Json = {"done": sum(index in answers for index in counted_positions), "total": len(counted_positions)}
         if self._unreadable:
             state["lost"] = len(self._unreadable)
         if position is None:
@@ -156,19 +156,21 @@ class ParticipantSession:
         """Return the task's introduction for the person, and their progress in it."""
         current = self.participant.questions[position]
         members = [
-            (at, question)
-            for at, question in enumerate(self.participant.questions)
+            (index, question)
+            for index, question in enumerate(self.participant.questions)
             if (question.benchmark, question.task) == (current.benchmark, current.task)
         ]
-        task = next(question.task for question in (self._questions[at] for at, _ in members) if question is not None)
+        task = next(
+            question.task for question in (self._questions[index] for index, _ in members) if question is not None
+        )
         is_practice = current.kind == "practice"
-        part = [at for at, question in members if (question.kind == "practice") == is_practice]
+        part = [index for index, question in members if (question.kind == "practice") == is_practice]
         return {
             "title": current.task,
             "about": task.row_note,
             "practice": sum(question.kind == "practice" for _, question in members),
             "counted": sum(question.kind != "practice" for _, question in members),
-            "begun": any(at in self._log.answers for at, _ in members),
+            "begun": any(index in self._log.answers for index, _ in members),
             "number": part.index(position) + 1,
             "of": len(part),
         }
@@ -181,7 +183,7 @@ class ParticipantSession:
         """
         with self._lock:
             position = self._next_position()
-            if any(sent.question == self._token(at) for at in self._log.answers):
+            if any(sent.question == self._token(index) for index in self._log.answers):
                 return self._state()
             if position is None or sent.question != self._token(position):
                 raise RefusedAnswer("this question is not open to you. Fix: load the page again")
@@ -209,7 +211,7 @@ class ParticipantSessions:
         self._tasks = {
             (opened.task.benchmark, opened.task.name): (
                 AskedTask(opened, tuple(asked_inputs(opened.task, opened.examples, DEFAULT_BOX_FORMAT)), config),
-                {example.example_id: at for at, example in enumerate(opened.examples.examples)},
+                {example.example_id: index for index, example in enumerate(opened.examples.examples)},
             )
             for config, opened in study_tasks(self.study, folder)
         }
@@ -240,7 +242,7 @@ class ParticipantSessions:
             return session
 
 
-def _logged_text(question: DrawnQuestion | None, sent: SentAnswer) -> str | None:
+def _logged_text(question: SampledQuestion | None, sent: SentAnswer) -> str | None:
     """Return an answer as it is logged; None if skipped. Raises RefusedAnswer."""
     if sent.skipped:
         return None
@@ -261,18 +263,18 @@ def _attention_fields(planned: StudyQuestion) -> Json:
     return {"system": "", "parts": [text], "prompt": "", "images": [], **form}
 
 
-def feedback(question: DrawnQuestion, text: str | None) -> Json:
+def feedback(question: SampledQuestion, text: str | None) -> Json:
     """Return the feedback after practice: the right answer, and the right parts of the given answer.
 
     Raises TaskError if the task raised.
     """
     task, example = question.task, question.example
     rows = verdicts(task, example, text, DEFAULT_BOX_FORMAT)
-    with guarded(task, "overlays", example):
+    with guard(task, "overlays", example):
         boxes = [overlay for overlay in task.overlays(example, None) if overlay.kind == "reference"]
     form, right_answer = form_of(task, example), ""
     if form == "text":
-        with guarded(task, "reference_answer", example):
+        with guard(task, "reference_answer", example):
             right_answer = task.reference_answer(example, DEFAULT_BOX_FORMAT)
     return {
         "right": list(task.correct_choices(example)) if form == "choice" else [],

@@ -19,7 +19,7 @@ import msgspec
 
 from barista_bench.core.boxes import DEFAULT_BOX_FORMAT, BoxFormat
 from barista_bench.core.example import MAX_TEXT, Status, content_seed, write_scores
-from barista_bench.core.guarding import guarded, unit_of
+from barista_bench.core.guarding import guard, unit_of
 from barista_bench.core.model_names import HUMAN
 from barista_bench.core.prompt import TextPart
 from barista_bench.core.task import Example, ParseError, Task
@@ -30,7 +30,7 @@ from barista_bench.files.owned_folders import RUN, check_place
 from barista_bench.judging.answers import asks_for_reasons
 from barista_bench.models import ModelIdentity
 from barista_bench.reporting.pictures import spread_order
-from barista_bench.runs.ask.config import RunConfig, Shard, checked
+from barista_bench.runs.ask.config import RunConfig, Shard, check_settings
 from barista_bench.runs.ask.opening import ALL, open_tasks
 from barista_bench.runs.ask.runner import claimed_run, locked_log
 from barista_bench.runs.log.inputs import AskedInput, asked_inputs, digest, sample_keys
@@ -72,7 +72,7 @@ class AskedTask:
 
 
 @dataclass(frozen=True, slots=True)
-class DrawnQuestion:
+class SampledQuestion:
     """One example of a draw, and the key of its sample.
 
     `token` names it on the page without revealing anything about it.
@@ -111,16 +111,16 @@ class PersonRuns:
         self.identity = ModelIdentity(human_name(person), settings={"asked": how})
         self._claimed: set[Path] = set()
 
-    def questions(self, task: AskedTask, positions: Iterable[int]) -> Iterator[DrawnQuestion]:
+    def questions(self, task: AskedTask, positions: Iterable[int]) -> Iterator[SampledQuestion]:
         """Return the examples at these positions of a task as questions."""
         opened_task, examples = task.opened.task, task.opened.examples.examples
         key_of = sample_keys(asdict(self.identity), asdict(task.config.generation))
         for position in positions:
             example_id = examples[position].example_id
             token = digest("people", opened_task.benchmark, opened_task.name, example_id)[:24]
-            yield DrawnQuestion(task, position, token, key_of(example_id, task.inputs[position].fingerprint, 0))
+            yield SampledQuestion(task, position, token, key_of(example_id, task.inputs[position].fingerprint, 0))
 
-    def log(self, question: DrawnQuestion, text: str | None, seconds: float) -> None:
+    def log(self, question: SampledQuestion, text: str | None, seconds: float) -> None:
         """Add an answer to its run, unless there is one; None: the person skipped it, which scores like a refusal."""
         task, opened, asked_input = question.asked_task, question.asked_task.opened, question.asked_input
         if question.digest in finished_samples(opened.folder):
@@ -129,7 +129,7 @@ class PersonRuns:
             key=question.key,
             fingerprint=asked_input.fingerprint,
             example_id=question.example.example_id,
-            run=0,
+            repetition=0,
             status=Status.REFUSED if text is None else Status.OK,
             text=text,
             finish_reason="stop",
@@ -146,7 +146,7 @@ class PersonRuns:
             samples.append(record)
 
 
-class Answering(View):
+class AnswerRoutes(View):
     """The opened datasets as questions to one person.
 
     The page receives the same data as a model, without references.
@@ -157,7 +157,7 @@ class Answering(View):
         self._lock = threading.Lock()
         self._runs = PersonRuns(workspace.person, "draw in proportion to strata")
         self._tasks: list[AskedTask] = []
-        self._draws: dict[int, list[DrawnQuestion]] = {}
+        self._samples: dict[int, list[SampledQuestion]] = {}
         self._unreadable: dict[str, str] = {}
         self.reads = {"/api/people/plan": lambda query: self.plan(whole_number(query, "number"))}
         self.writes = {
@@ -220,16 +220,16 @@ class Answering(View):
     def _finished_samples(self) -> frozenset[bytes]:
         return frozenset[bytes]().union(*(finished_samples(task.opened.folder) for task in self._tasks))
 
-    def _questions_of(self, number: int) -> list[DrawnQuestion]:
+    def _questions_of(self, number: int) -> list[SampledQuestion]:
         """Return all questions of the draw, in the person's individual order over all tasks."""
         self._tasks = self._tasks or list(self._asked_tasks())
-        if number not in self._draws:
-            person, questions = self._workspace.person, list[DrawnQuestion]()
+        if number not in self._samples:
+            person, questions = self._workspace.person, list[SampledQuestion]()
             for task in self._tasks:
-                positions = draw(task.opened.task, task.opened.examples.examples, number)
+                positions = sample_examples(task.opened.task, task.opened.examples.examples, number)
                 questions += self._runs.questions(task, positions)
-            self._draws[number] = sorted(questions, key=lambda row: content_seed("people", person, row.token))
-        return self._draws[number]
+            self._samples[number] = sorted(questions, key=lambda row: content_seed("people", person, row.token))
+        return self._samples[number]
 
     def _asked_tasks(self) -> Iterator[AskedTask]:
         person, release = self._workspace.person, self._workspace.release
@@ -251,25 +251,32 @@ def tasks_to_ask(data: Path, out: Path, person: str, root: Path | None = None) -
     Raises ConfigError or DataError if the dataset cannot be opened.
     """
     benchmark = str(read_manifest(data).get("benchmark", DEFAULT_BENCHMARK))
-    settings = {"data": str(data), "out": out / benchmark, "task": ALL, "runs": 1, "temperature": 0.0, "root": root}
-    config = checked(RunConfig, {**settings, "model": human_name(person)})
+    settings = {
+        "data": str(data),
+        "out": out / benchmark,
+        "task": ALL,
+        "repetitions": 1,
+        "temperature": 0.0,
+        "root": root,
+    }
+    config = check_settings(RunConfig, {**settings, "model": human_name(person)})
     return [(config, opened) for opened in open_tasks(config)]
 
 
-def draw(task: Task, examples: Sequence[Example], number: int) -> list[int]:
+def sample_examples(task: Task, examples: Sequence[Example], number: int) -> list[int]:
     """Return positions of at least `number` examples with known reference, or of all, the same for every person.
 
     A larger number adds to the same examples. Examples that are scored together are drawn together.
     """
     positions: list[int] = []
-    for unit in draw_order(task, examples):
+    for unit in choose_order(task, examples):
         if len(positions) >= number:
             break
         positions += unit
     return positions
 
 
-def draw_order(task: Task, examples: Sequence[Example]) -> Iterator[list[int]]:
+def choose_order(task: Task, examples: Sequence[Example]) -> Iterator[list[int]]:
     """Return positions of all examples with known reference, grouped in lists of examples that are scored together.
 
     Every stretch has a share of every breakdown and label: examples sorted by these are taken at even distances, as in
@@ -288,7 +295,7 @@ def draw_order(task: Task, examples: Sequence[Example]) -> Iterator[list[int]]:
 
     ranked = sorted(units, key=stratum)
     start = content_seed("people", task.benchmark, task.name) % max(1, len(ranked))
-    return (units[ranked[(start + at) % len(ranked)]] for at in spread_order(len(ranked)))
+    return (units[ranked[(start + index) % len(ranked)]] for index in spread_order(len(ranked)))
 
 
 def form_of(task: Task, example: Example) -> AnswerForm:
@@ -298,7 +305,7 @@ def form_of(task: Task, example: Example) -> AnswerForm:
     return "text" if task.answer_schema(example) is None else "fields"
 
 
-def question_json(question: DrawnQuestion) -> Json:
+def question_json(question: SampledQuestion) -> Json:
     """Return a question for the page: a model's prompt, the text for people, its images, and the form of the answer.
 
     Raises:
@@ -344,7 +351,7 @@ def answer_text(task: Task, example: Example, answer: object) -> str:
     if len(text) > MAX_TEXT:
         problem = f"has more than {MAX_TEXT} characters"
     else:
-        with guarded(task, "parse", example):
+        with guard(task, "parse", example):
             parsed = task.parse(text, example.inputs, DEFAULT_BOX_FORMAT)
         problem = parsed.reason if isinstance(parsed, ParseError) else ""
     if problem:
@@ -359,10 +366,10 @@ def verdicts(task: Task, example: Example, text: str | None, box_format: BoxForm
     """
     prediction = None
     if text is not None:
-        with guarded(task, "parse", example):
+        with guard(task, "parse", example):
             parsed = task.parse(text, example.inputs, box_format)
         prediction = None if isinstance(parsed, ParseError) else parsed
-    with guarded(task, "explain", example):
+    with guard(task, "explain", example):
         return [(row.verdict, row.text) for row in task.explain(example, prediction).rows]
 
 

@@ -37,7 +37,7 @@ class ItemMoment(msgspec.Struct, frozen=True):
     objects: tuple[str, ...]
 
 
-class Reviewing(View):
+class QuestionRoutes(View):
     """The opened review files. Every verdict is in its file before the page receives a reply."""
 
     def __init__(self, workspace: Workspace) -> None:

@@ -108,9 +108,9 @@ class RatingAnswers(View):
                 ratings, stale = self._split_stale(self._ratings())
                 keys = _rows(answer) - _keys(ratings)
                 ratings += [rating for rating in stale if _key(rating) not in keys]  # the others are replaced
-                for model, example_id, run, criterion in sorted(keys):
+                for model, example_id, repetition, criterion in sorted(keys):
                     score = sent.scores[criterion]
-                    ratings.append(Rating(example_id, criterion, score, model, run, answer.token))
+                    ratings.append(Rating(example_id, criterion, score, model, repetition, answer.token))
                 with atomic_write(file, durable=True) as partial:
                     partial.write_bytes(msgspec.json.Encoder().encode_lines(ratings))
         return self._next_answer()
@@ -123,7 +123,7 @@ class RatingAnswers(View):
         tokens = {(model, name, run): a.token for a in self._answers_to_rate() for model, name, run in a.given_by}
         current, stale = list[Rating](), list[Rating]()
         for rating in ratings:
-            token = tokens.get((str(rating.model), rating.example_id, rating.run), rating.answer)
+            token = tokens.get((str(rating.model), rating.example_id, rating.repetition), rating.answer)
             (current if rating.is_of(token) else stale).append(rating)
         return current, stale
 
@@ -187,4 +187,4 @@ def _keys(ratings: list[Rating]) -> set[tuple[str | None, str, int, str]]:
 
 
 def _key(rating: Rating) -> tuple[str | None, str, int, str]:
-    return rating.model, rating.example_id, rating.run, rating.criterion
+    return rating.model, rating.example_id, rating.repetition, rating.criterion

@@ -43,7 +43,7 @@ class EdgeQuestion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     points: Annotated[list[PromptPoint], msgspec.Meta(min_length=2, max_length=2)]
 
 
-class Segmenting(View):
+class SegmentRoutes(View):
     """Recently used pictures are cached, so that an answer takes only the segmenter's time."""
 
     def __init__(self, project: Project) -> None:

@@ -26,25 +26,25 @@ from starlette.responses import FileResponse, Response
 from starlette.routing import Mount, Route
 
 from barista_bench.errors import BaristaError, ConfigError
-from barista_bench.files.reading import confined
+from barista_bench.files.reading import confine
 from barista_bench.files.text_out import system_problem
 from barista_bench.reporting import PAGE
 from barista_bench.studio.commands import StudioCommands
-from barista_bench.studio.drafting import Drafting
-from barista_bench.studio.exploring import Exploring, Inspecting
+from barista_bench.studio.drafting import DraftRoutes
+from barista_bench.studio.exploring import ExploreRoutes, ReportRoutes
 from barista_bench.studio.footage import Footage
 from barista_bench.studio.home import Home
 from barista_bench.studio.jobs import Jobs
-from barista_bench.studio.making import Making
+from barista_bench.studio.making import CommandRoutes
 from barista_bench.studio.pages import page_routes
-from barista_bench.studio.people import Answering
+from barista_bench.studio.people import AnswerRoutes
 from barista_bench.studio.posters import poster
 from barista_bench.studio.rating import RatingAnswers
 from barista_bench.studio.web import HANDLERS, HOST, UVICORN, WRITTEN, OwnGuard, body_of, bound_socket, json_response
 from barista_bench.studio.workspace import ConflictError, Json, Query, View, Workspace, whole_number, with_folder
 
 if TYPE_CHECKING:
-    from barista_bench.studio.annotating import Annotating
+    from barista_bench.studio.annotating import AnnotationRoutes
 
 log = logging.getLogger(__name__)
 
@@ -59,32 +59,39 @@ class StudioApp:
     """Routes of a workspace.
 
     Args:
-        making: runs commands, if allowed.
+        command_routes: runs commands, if allowed.
         previous: the folders open until now. A project that stays open keeps its one writer.
     """
 
-    def __init__(self, workspace: Workspace, making: Making | None = None, previous: StudioApp | None = None) -> None:
-        self.workspace, self.footage, self.runs = workspace, Footage(workspace), Inspecting(workspace)
+    def __init__(
+        self, workspace: Workspace, command_routes: CommandRoutes | None = None, previous: StudioApp | None = None
+    ) -> None:
+        self.workspace, self.footage, self.runs = workspace, Footage(workspace), ReportRoutes(workspace)
         self._posters = threading.BoundedSemaphore(_POSTER_THREADS)
         self.views: tuple[View, ...] = (self.footage, self.runs, Home(workspace))
-        self.views += Exploring(workspace), Answering(workspace), RatingAnswers(workspace), Drafting(workspace)
-        self.making = making
-        self.annotating: Annotating | None = None
-        if making is not None:
-            self.views += (making,)
+        self.views += (
+            ExploreRoutes(workspace),
+            AnswerRoutes(workspace),
+            RatingAnswers(workspace),
+            DraftRoutes(workspace),
+        )
+        self.command_routes = command_routes
+        self.annotating: AnnotationRoutes | None = None
+        if command_routes is not None:
+            self.views += (command_routes,)
         if workspace.reviews:
-            from barista_bench.studio.questions import Reviewing  # this import takes a second
+            from barista_bench.studio.questions import QuestionRoutes  # this import takes a second
 
-            self.views += (Reviewing(workspace),)
+            self.views += (QuestionRoutes(workspace),)
         if workspace.project is not None:
-            from barista_bench.studio.annotating import Annotating as AnnotatingView
-            from barista_bench.studio.segmenting import Segmenting
+            from barista_bench.studio.annotating import AnnotationRoutes as AnnotationRoutes
+            from barista_bench.studio.segmenting import SegmentRoutes
 
             project, annotating = workspace.project, previous.annotating if previous else None
             if annotating is None or annotating.folder.resolve() != project.folder.resolve():
-                annotating = AnnotatingView(workspace, project)
+                annotating = AnnotationRoutes(workspace, project)
             self.annotating = annotating
-            self.views += (annotating, Segmenting(project))
+            self.views += (annotating, SegmentRoutes(project))
 
     def routes(self) -> list[Route | Mount]:
         reads = [Route(path, _read_endpoint(take)) for view in self.views for path, take in view.reads.items()]
@@ -99,11 +106,11 @@ class StudioApp:
             Route("/report", self._report),
             Route(f"{WRITTEN}{{path:path}}", self._written_report),
             Route("/media/{kind}/{video}/poster.jpg", self._poster),
-            Route("/media/{kind}/{video}/{frame}.jpg", self._still),
+            Route("/media/{kind}/{video}/{frame}.jpg", self._send_still),
             Route("/media/{kind}/{video}/{name}.mp4", self._proxy),
             *reads,
             *writes,
-            *([Route("/api/upload", self._upload, methods=["POST"])] if self.making else []),
+            *([Route("/api/upload", self._upload, methods=["POST"])] if self.command_routes else []),
         ]
 
     def _report(self, request: Request) -> Response:
@@ -113,16 +120,17 @@ class StudioApp:
     def _written_report(self, request: Request) -> Response:
         """Return a report in the studio's folder. Raises DataError for a path that leads out of it."""
         folder, name = self.workspace.folder, request.path_params["path"]
-        page = confined(folder, name) if folder and Path(name).name == PAGE else None
+        page = confine(folder, name) if folder and Path(name).name == PAGE else None
         return FileResponse(page) if page and page.is_file() else Response("There is no such report.", 404)
 
     async def _upload(self, request: Request) -> Response:
-        assert self.making is not None
-        return json_response(await self.making.take_video(Query(request.query_params), request.stream()))
+        assert self.command_routes is not None
+        return json_response(await self.command_routes.take_video(Query(request.query_params), request.stream()))
 
-    def _still(self, request: Request) -> Response:
+    def _send_still(self, request: Request) -> Response:
         return self._picture(
-            request, lambda kind, video: self.footage.still(kind, video, whole_number(request.path_params, "frame"))
+            request,
+            lambda kind, video: self.footage.read_still(kind, video, whole_number(request.path_params, "frame")),
         )
 
     def _poster(self, request: Request) -> Response:
@@ -200,8 +208,10 @@ class Server:
         folder = workspace.folder
         self.jobs = Jobs(folder or Path())
         may_run = program is not None and folder is not None
-        making = Making(StudioCommands(program, folder), self.jobs, self._open) if may_run and folder else None
-        self._workspace, self._studio = workspace, StudioApp(workspace, making)
+        command_routes = (
+            CommandRoutes(StudioCommands(program, folder), self.jobs, self._open) if may_run and folder else None
+        )
+        self._workspace, self._studio = workspace, StudioApp(workspace, command_routes)
         self._opening = threading.Lock()
         port, token = listener.getsockname()[1], secrets.token_urlsafe(24)
         guard = Middleware(OwnGuard, token=token, port=port)
@@ -214,7 +224,7 @@ class Server:
         """Open one more folder for all later requests."""
         with self._opening:
             self._workspace = with_folder(self._workspace, path)
-            self._studio = StudioApp(self._workspace, self._studio.making, self._studio)
+            self._studio = StudioApp(self._workspace, self._studio.command_routes, self._studio)
             self._app.router.routes = [*self._studio.routes()]
 
     def run(self) -> None:

@@ -36,8 +36,8 @@ MAX_ANSWER = 2**20
 """Maximum bytes of an answer: masks drawn by hand are a few KB."""
 ANSWER_WAIT = 30
 """Seconds that an answer may take to arrive."""
-_TROUBLE = "This cannot be done now. Please try again later, or tell whoever sent you the link."
-_WELCOME = (
+_FAILURE_TEXT = "This cannot be done now. Please try again later, or tell whoever sent you the link."
+_JOIN_PAGE = (
     '<!doctype html><html lang="en"><meta charset="utf-8"><meta http-equiv="refresh" content="0; url={home}">'
     '<link rel="icon" href="{home}static/icon.svg"><title>Study</title>'
     '<p><a href="{home}">Go on to the study</a></p></html>'
@@ -61,7 +61,7 @@ class ParticipantGuard(Guard):
 
     def welcome(self, token: str) -> Response:
         home = self.home(token)
-        page = HTMLResponse(_WELCOME.format(home=home))
+        page = HTMLResponse(_JOIN_PAGE.format(home=home))
         page.set_cookie(self._cookie, token, path=home, secure=self._is_public, httponly=True, samesite="strict")
         return page
 
@@ -118,7 +118,7 @@ def _failure(request: Request, error: Exception) -> Response:
     """Log the reason, which may name files, without showing it to the participant."""
     problem = system_problem(error) if isinstance(error, OSError) else str(error)  # which may quote what was sent
     log.error("%s: %s", request.scope["visitor"], one_line(problem))
-    return json_response({"error": _TROUBLE}, 500)
+    return json_response({"error": _FAILURE_TEXT}, 500)
 
 
 _HANDLERS = {**HANDLERS, RefusedAnswer: _refusal, BaristaError: _failure, OSError: _failure}

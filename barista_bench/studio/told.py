@@ -36,7 +36,7 @@ def _lines_for_people(paragraph: str) -> Iterator[str]:
         if line.startswith(_VALUE):
             return
         sentences = _SENTENCE.split(line)
-        of_format = [at for at, sentence in enumerate(sentences) if _FORMAT.search(sentence)]
+        of_format = [index for index, sentence in enumerate(sentences) if _FORMAT.search(sentence)]
         if of_format:
             if of_format[0]:
                 yield " ".join(sentences[: of_format[0]])

@@ -25,7 +25,7 @@ from barista_bench.data.frozen import read_frozen
 from barista_bench.data.manifest import DEFAULT_BENCHMARK, MANIFEST, read_manifest
 from barista_bench.errors import BaristaError, ConfigError, DataError
 from barista_bench.files.reading import name_problem
-from barista_bench.files.text_out import printable, system_problem
+from barista_bench.files.text_out import make_printable, system_problem
 from barista_bench.media.video.index import VIDEO_SUFFIXES
 from barista_bench.reporting import PAGE
 from barista_bench.runs.run_folder import CONFIG_FILE, data_places, read_run
@@ -165,7 +165,7 @@ def open_workspace(
 def check_person(name: str, option: str) -> None:
     """Raise ConfigError for a name that a person's folder cannot have."""
     problem = name_problem(name)
-    if problem is None and (name != name.strip() or name.startswith(".") or name != printable(name)):
+    if problem is None and (name != name.strip() or name.startswith(".") or name != make_printable(name)):
         problem = "it begins or ends with a blank, begins with a dot, or holds what cannot be seen"
     if problem is not None:
         raise ConfigError(f"{option} {name!r}: {problem}. Fix: give a name that a folder can have")

@@ -213,10 +213,10 @@ def _reference_scores_the_maximum(case: _Case) -> None:
                 f"in {box_format} its {task.sample_score} is {score}",
             )
         case.look_at()
-        figure = task.aggregate(samples)[task.primary]
+        metric = task.aggregate(samples)[task.primary]
         least = 0.0 if box_format.scale is None else 1 - _MARGIN
-        is_right = isinstance(figure, float | int) and least <= figure <= 1 + _MARGIN
-        _demand(is_right, f"in {box_format} {task.primary} is {figure!r}")
+        is_right = isinstance(metric, float | int) and least <= metric <= 1 + _MARGIN
+        _demand(is_right, f"in {box_format} {task.primary} is {metric!r}")
 
 
 @_law("nothing is wrong with the reference", "make `explain` and `mistakes` follow the matching of `statistics`")
@@ -296,7 +296,7 @@ def _readable_answers_can_be_shown(case: _Case) -> None:
             _demand(overlay.kind in get_args(OverlayKind), f"an overlay is {overlay.kind}")
             _demand(len(overlay.box) == 4 and all(map(math.isfinite, overlay.box)), f"an overlay is {overlay.box}")
         if answer is not None:
-            task.judged(example, answer)
+            task.show_to_judge(example, answer)
             task.rationale(example, answer)
             with suppress(ConfigError):  # not offered
                 target = task.as_target(example, answer)

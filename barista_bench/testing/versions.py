@@ -118,17 +118,17 @@ def _digest(parts: Iterable[str]) -> str:
     return digest.hexdigest()[:16]
 
 
-def _plain(value: object) -> object:
+def _round_digits(value: object) -> object:
     """Return a value with those digits of its numbers that are the same on every machine."""
     if isinstance(value, float):
         return float(f"{value:.6g}") + 0.0  # avoids -0.0
     if isinstance(value, Mapping):
-        return {key: _plain(inner) for key, inner in value.items()}
-    return [_plain(inner) for inner in value] if isinstance(value, list | tuple) else value
+        return {key: _round_digits(inner) for key, inner in value.items()}
+    return [_round_digits(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
 def _text(*values: object) -> str:
-    return json.dumps(_plain(values), sort_keys=True)
+    return json.dumps(_round_digits(values), sort_keys=True)
 
 
 def _example(example: Example) -> str:

@@ -33,7 +33,7 @@ from barista_bench.data.rows import local_splits, video_hashes
 from barista_bench.data.shared_frames import JPEG_QUALITY
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.owned_folders import TRAINING_SET, refuse_inside, replacing_folder
-from barista_bench.files.reading import confined
+from barista_bench.files.reading import confine
 from barista_bench.files.writing import write_whole
 from barista_bench.interchange import davis
 from barista_bench.media.video import open_reader
@@ -79,10 +79,10 @@ def write_specialist_set(
     for video in graph.videos(sorted(videos)):
         video_masks[video.video_id], lost = _masks(video)
         notes += [f"{video.video_id}: {lost} objects on frames have no readable mask"] if lost else []
-    pictures = confined(folder, "images" if form == "coco" else "JPEGImages")
+    pictures = confine(folder, "images" if form == "coco" else "JPEGImages")
     digits = 6 if form == "coco" else 5
     for video_id, masks in video_masks.items():
-        frames, video_folder = sorted(masks), confined(pictures, video_id)
+        frames, video_folder = sorted(masks), confine(pictures, video_id)
         video_folder.mkdir(parents=True)
         with open_reader(graph.video_path(video_id)) as reader:
             for frame, pixels in zip(frames, reader.read(frames), strict=True):

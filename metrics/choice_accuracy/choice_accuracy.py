@@ -11,8 +11,8 @@ import datasets
 import evaluate
 
 from .inputs import ChoiceQuestion, as_questions
-from .multiple import MultiQuestion, as_multi_questions, multi_answer, multi_figures_of
-from .scoring import choice_accuracy, figures_of
+from .multiple import MultiQuestion, as_multi_questions, multi_answer, multi_metrics_of
+from .scoring import choice_accuracy, metrics_of
 
 _DESCRIPTION = """\
 Choice accuracy scores answers to multiple-choice questions: how many are right, an answer that names no choice being
@@ -39,8 +39,8 @@ _CITATION = """\
 
 # What checks the columns, the class of a checked question, and what computes the figures.
 _CONFIGS: dict[str, tuple[Callable[..., Sequence[Any]], type[Any], Callable[..., dict[str, Any]]]] = {
-    "default": (as_questions, ChoiceQuestion, figures_of),
-    "multi_answer": (as_multi_questions, MultiQuestion, multi_figures_of),
+    "default": (as_questions, ChoiceQuestion, metrics_of),
+    "multi_answer": (as_multi_questions, MultiQuestion, multi_metrics_of),
 }
 
 
@@ -85,6 +85,6 @@ class ChoiceAccuracy(evaluate.Metric):
         return super().compute()
 
     def _compute(self, predictions: Sequence[str], references: Sequence[str]) -> dict[str, Any]:
-        _, question, figures = _CONFIGS[self.config_name]
+        _, question, metrics = _CONFIGS[self.config_name]
         rows = zip(map(json.loads, predictions), map(json.loads, references), strict=True)
-        return figures([question(answer, *truth) for answer, truth in rows])
+        return metrics([question(answer, *truth) for answer, truth in rows])

@@ -131,10 +131,10 @@ def multi_answer(
     >>> result["average_precision"], result["average_precision_on_parsed"], result["prevalence"]
     (0.375, 0.5, 0.25)
     """
-    return multi_figures_of(as_multi_questions(predictions, references, choices))
+    return multi_metrics_of(as_multi_questions(predictions, references, choices))
 
 
-def multi_figures_of(questions: Sequence[MultiQuestion]) -> dict[str, Any]:
+def multi_metrics_of(questions: Sequence[MultiQuestion]) -> dict[str, Any]:
     """Return the result of `multi_answer` for checked questions, or for a selection of them."""
     if not questions:
         raise ValueError("predictions and references are empty: there is nothing to score; give >= 1 question")

@@ -55,17 +55,17 @@ def choice_accuracy(
     >>> result["distractors"]
     {'n_wrong': 1, 'same_verb_share': 1.0, 'random_share': 0.25}
     """
-    return figures_of(as_questions(predictions, references, classes, verbs, choices))
+    return metrics_of(as_questions(predictions, references, classes, verbs, choices))
 
 
-def figures_of(questions: Sequence[ChoiceQuestion]) -> dict[str, Any]:
+def metrics_of(questions: Sequence[ChoiceQuestion]) -> dict[str, Any]:
     """Return the result of `choice_accuracy` for checked questions, or for a selection of them."""
     if not questions:
         raise ValueError("predictions and references are empty: there is nothing to score; give >= 1 question")
     sums: Counter[Hashable] = Counter()
     for question in questions:
         sums.update(question_sums(question))
-    values = figures({name: np.array([float(total)]) for name, total in sums.items()})
+    values = compute_metrics({name: np.array([float(total)]) for name, total in sums.items()})
     return {**{name: None if np.isnan(value[0]) else float(value[0]) for name, value in values.items()}, **tables(sums)}
 
 
@@ -96,7 +96,7 @@ def question_sums(question: ChoiceQuestion) -> dict[Hashable, float]:
     return sums
 
 
-def figures(sums: Mapping[Hashable, Floats]) -> dict[str, Floats]:
+def compute_metrics(sums: Mapping[Hashable, Floats]) -> dict[str, Floats]:
     """Return (D,) the scores of `choice_accuracy` from the (D,) sums of D selections of questions.
 
     A score is NaN where `choice_accuracy` returns None.

@@ -48,7 +48,7 @@ def as_interaction(raw: RawInteraction, where: str = "interaction") -> Interacti
     missing = [name for name in Interaction._fields if name not in raw]
     if missing:
         raise ValueError(f"{where}: {', '.join(missing)} is missing; give {fields}")
-    hands = _plain(raw["hand_boxes"])
+    hands = _as_plain(raw["hand_boxes"])
     if not isinstance(hands, Sequence) or isinstance(hands, str | bytes):
         kind = type(raw["hand_boxes"]).__name__
         raise TypeError(f"{where}: hand_boxes is {raw['hand_boxes']!r} ({kind}); give a list of boxes [x0, y0, x1, y1]")
@@ -59,7 +59,7 @@ def as_interaction(raw: RawInteraction, where: str = "interaction") -> Interacti
     )
 
 
-def _plain(raw: object) -> object:
+def _as_plain(raw: object) -> object:
     """Return lists and tuples unchanged, and anything else that numpy can read (arrays, tensors) as nested lists."""
     if isinstance(raw, list | tuple) or raw is None or isinstance(raw, str | bytes | Mapping):
         return raw
@@ -70,7 +70,7 @@ def _plain(raw: object) -> object:
 
 
 def _box(raw: object, name: str, where: str) -> Box:
-    values = _plain(raw)
+    values = _as_plain(raw)
     if not isinstance(values, list | tuple):
         kind = type(raw).__name__
         raise TypeError(
@@ -87,7 +87,7 @@ def _box(raw: object, name: str, where: str) -> Box:
 
 
 def _number(raw: object, name: str, where: str) -> float:
-    value = _plain(raw)
+    value = _as_plain(raw)
     # bool is an int to Python; a box of truth values is a mistake.
     if isinstance(value, bool) or not isinstance(value, float | int):
         raise TypeError(f"{where}: {name} holds {raw!r} ({type(raw).__name__}), not a number; give numbers only")
@@ -117,7 +117,7 @@ def as_frame(raw: RawFrame, where: str, *, needs_hands: bool = False) -> list[In
     return interactions
 
 
-def checked(
+def check_columns(
     predictions: Any,  # noqa: ANN401
     references: Any,  # noqa: ANN401
 ) -> tuple[list[list[Interaction] | None], list[list[Interaction]]]:

@@ -10,7 +10,7 @@ from typing import Any
 import datasets
 import evaluate
 
-from .inputs import Interaction, checked
+from .inputs import Interaction, check_columns
 from .scoring import check_matching, interaction_f1, pool, score_checked
 
 _DESCRIPTION = """\
@@ -52,7 +52,7 @@ class InteractionF1(evaluate.Metric):
 
     def add_batch(self, *, predictions: object = None, references: object = None, **kwargs: object) -> None:
         """Add frames. Raises TypeError or ValueError naming the frame and the field that is wrong."""
-        answers, expected = checked(predictions, references)
+        answers, expected = check_columns(predictions, references)
         super().add_batch(
             predictions=list(map(json.dumps, answers)), references=list(map(json.dumps, expected)), **kwargs
         )
@@ -62,9 +62,9 @@ class InteractionF1(evaluate.Metric):
     ) -> dict[str, Any]:
         check_matching(matching)
         rows = zip(map(json.loads, predictions), map(json.loads, references), strict=True)
-        return pool(score_checked(_unpacked(answer), _unpacked(truth) or [], matching) for answer, truth in rows)
+        return pool(score_checked(_unpack(answer), _unpack(truth) or [], matching) for answer, truth in rows)
 
 
-def _unpacked(rows: Sequence[Sequence[Any]] | None) -> list[Interaction] | None:
+def _unpack(rows: Sequence[Sequence[Any]] | None) -> list[Interaction] | None:
     """The stored rows of add_batch(); JSON keeps numbers exactly."""
     return None if rows is None else [Interaction(*row) for row in rows]

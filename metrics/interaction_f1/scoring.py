@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .inputs import Box, Interaction, RawFrame, as_frame, checked
+from .inputs import Box, Interaction, RawFrame, as_frame, check_columns
 
 # A pair of interactions counts only above this IoU of their objects; exactly at it, it does not.
 IOU_THRESHOLD = 0.5
@@ -215,7 +215,7 @@ def score_frames(
 ) -> list[FrameScore]:
     """Return one score per frame. Inputs and errors are as in `interaction_f1`, but no frames give an empty list."""
     check_matching(matching)
-    frames = zip(*checked(predictions, references), strict=True)
+    frames = zip(*check_columns(predictions, references), strict=True)
     return [score_checked(answer, reference, matching) for answer, reference in frames]
 
 
@@ -257,7 +257,7 @@ def pool(scores: Iterable[FrameScore]) -> dict[str, Any]:
     sums = frame_sums(scores)
     if not sums.get("n"):
         raise ValueError("predictions and references are empty: there is nothing to score; give >= 1 frame")
-    values = figures({name: np.array([total]) for name, total in sums.items()})
+    values = compute_metrics({name: np.array([total]) for name, total in sums.items()})
     return {**{name: None if np.isnan(value[0]) else float(value[0]) for name, value in values.items()}, **tables(sums)}
 
 
@@ -296,7 +296,7 @@ def frame_sums(
     return dict(sums)
 
 
-def figures(sums: Mapping[Hashable, Floats]) -> dict[str, Floats]:
+def compute_metrics(sums: Mapping[Hashable, Floats]) -> dict[str, Floats]:
     """Return (D,) the scores of `pool` from the (D,) sums of D selections of frames; NaN where `pool` returns None."""
     matched = sums["n_matched"]
     precision, recall = _fraction(matched, sums["n_predicted"], 0.0), _fraction(matched, sums["n_reference"], 0.0)

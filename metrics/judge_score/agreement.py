@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
-from .scoring import as_column, as_draws, as_names, mean, positive, sample_sd, usable
+from .scoring import as_column, as_names, as_sampled_scores, drop_missing, mean, positive, sample_sd
 
-_PAIR_FIGURES = ("exact", "within_1", "qwk", "tau_examples", "tau_models", "shift", "shift_sd", "shift_examples")
+_PAIR_METRICS = ("exact", "within_1", "qwk", "tau_examples", "tau_models", "shift", "shift_sd", "shift_examples")
 
 
 def kendall_tau_b(first: Sequence[float], second: Sequence[float]) -> float | None:
@@ -70,8 +70,8 @@ def calibration_shift(first: Sequence[float], second: Sequence[float], *, ddof: 
     """
     _check_pairs(first, second)
     differences = [b - a for a, b in zip(first, second, strict=True)]
-    figures = {"shift": mean(differences), "sd": sample_sd(differences, ddof)}
-    return {**figures, "differences": differences, "n": len(differences)}
+    metrics = {"shift": mean(differences), "sd": sample_sd(differences, ddof)}
+    return {**metrics, "differences": differences, "n": len(differences)}
 
 
 def _check_pairs(first: Sequence[float], second: Sequence[float]) -> None:
@@ -127,7 +127,7 @@ def judge_agreement(
         counts = {"judges": [first, second], "n": len(rows), "coverage": len(rows) / n}
         pairs.append({**counts, **_over_answers(rows, top), **_over_models(rows, top, ddof)})
     complete = sum(None not in row for row in zip(*columns.values(), strict=True))
-    means = {key: mean([pair[key] for pair in pairs if pair[key] is not None]) for key in _PAIR_FIGURES}
+    means = {key: mean([pair[key] for pair in pairs if pair[key] is not None]) for key in _PAIR_METRICS}
     return {
         "judges": list(columns),
         "pairs": pairs,
@@ -153,8 +153,10 @@ def _columns(
     for judge in order:
         column = as_column(scores[judge], f"scores[{judge!r}]", length)
         length = len(column)
-        draws = [as_draws(raw, f"scores[{judge!r}][{index}]", scale) for index, raw in enumerate(column)]
-        columns[judge] = [mean(usable(of_answer)) for of_answer in draws]
+        sampled_scores = [
+            as_sampled_scores(raw, f"scores[{judge!r}][{index}]", scale) for index, raw in enumerate(column)
+        ]
+        columns[judge] = [mean(drop_missing(of_answer)) for of_answer in sampled_scores]
     return columns
 
 
@@ -180,7 +182,7 @@ def _over_models(rows: _Rows, scale: float, ddof: int) -> dict[str, Any]:
         pairs = [(a, b) for a, b, model in rows if model == name]
         means = [math.fsum(column) / len(pairs) / scale for column in zip(*pairs, strict=True)]
         per_model[name] = {"n": len(pairs), "means": means, "shift": means[1] - means[0]}
-    first, second = ([figures["means"][side] for figures in per_model.values()] for side in (0, 1))
+    first, second = ([metrics["means"][side] for metrics in per_model.values()] for side in (0, 1))
     shift = calibration_shift(first, second, ddof=ddof)
     return {
         # Rounding noise must not break a tie between models.

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from numbers import Integral
 from typing import Any
 
-from .scoring import Draw, as_column, as_names, as_score, mean, plain
+from .scoring import SampledScore, as_column, as_names, as_plain, as_score, mean
 
 # The four groups, their subtasks, and the subtasks' samples in the whole benchmark (3,172). The sizes are not
 # printed anywhere: they follow from the published percentages.
@@ -89,16 +89,16 @@ def egocot_reasoning(
     pooled = {
         group: [sample for name in names for sample in by_subtask.get(name, [])] for group, names in members.items()
     }
-    return _figures(samples, threshold) | {
-        "per_group": {group: _figures(part, threshold) for group, part in pooled.items() if part},
-        "per_subtask": {name: _figures(part, threshold) for name, part in sorted(by_subtask.items())},
+    return _compute_metrics(samples, threshold) | {
+        "per_group": {group: _compute_metrics(part, threshold) for group, part in pooled.items() if part},
+        "per_subtask": {name: _compute_metrics(part, threshold) for name, part in sorted(by_subtask.items())},
     }
 
 
-_Sample = tuple[Draw, bool]  # the score of the rationale, and whether the answer is right
+_Sample = tuple[SampledScore, bool]  # the score of the rationale, and whether the answer is right
 
 
-def _figures(samples: Sequence[_Sample], threshold: float) -> dict[str, Any]:
+def _compute_metrics(samples: Sequence[_Sample], threshold: float) -> dict[str, Any]:
     judged = [(score, right) for score, right in samples if score is not None]
     scores, correct = [score for score, _ in judged], [right for _, right in judged]
     return {
@@ -113,7 +113,7 @@ def _figures(samples: Sequence[_Sample], threshold: float) -> dict[str, Any]:
     }
 
 
-def as_whole(raw: object, where: str) -> Draw:
+def as_whole(raw: object, where: str) -> SampledScore:
     """Return an integer score from 0 to 5, or None for no verdict. Raises TypeError or ValueError."""
     score = as_score(raw, where, TOP_SCORE)
     if score is not None and score != int(score):
@@ -123,7 +123,7 @@ def as_whole(raw: object, where: str) -> Draw:
 
 def as_flag(raw: object, where: str) -> bool:
     """Return True or False; None, for a missing value, gives False. Raises TypeError."""
-    value = plain(raw)
+    value = as_plain(raw)
     if value is None:
         return False
     if isinstance(value, Integral) and int(value) in (0, 1):

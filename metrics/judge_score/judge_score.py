@@ -104,15 +104,15 @@ def _egocot(rows: Sequence[_Row | None], names: Sequence[str | None], **kwargs: 
     return egocot_reasoning(scores, correct, names, empty_reasoning=empty, **kwargs)
 
 
-_Figures = Callable[..., dict[str, Any]]
-_CONFIGS: dict[str, tuple[Callable[..., Any], _Figures, _Figures]] = {
+_Metrics = Callable[..., dict[str, Any]]
+_CONFIGS: dict[str, tuple[Callable[..., Any], _Metrics, _Metrics]] = {
     "verdicts": (_verdict_row, judge_score, judge_score),
     "agreement": (_verdict_row, _agreement, judge_agreement),
     "egocot": (_sample_row, _egocot, egocot_reasoning),
 }
 
 
-def _functions(config_name: str) -> tuple[Callable[..., Any], _Figures, _Figures]:
+def _functions(config_name: str) -> tuple[Callable[..., Any], _Metrics, _Metrics]:
     """Return the functions that store a row, compute the scores and document them.
 
     Raises ValueError for an unknown name.

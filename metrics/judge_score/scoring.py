@@ -13,18 +13,18 @@ from collections.abc import Mapping, Sequence
 from numbers import Real
 from typing import Any
 
-Draw = float | None
+SampledScore = float | None
 # A list of draws, one number for a single draw, None for no verdict; numpy arrays and torch tensors too.
-RawDraws = Any
-Verdict = Mapping[str, RawDraws]
+RawSampledScores = Any
+Verdict = Mapping[str, RawSampledScores]
 
 
-def plain(value: Any) -> Any:  # noqa: ANN401
+def as_plain(value: Any) -> Any:  # noqa: ANN401
     """Return numpy arrays, numpy scalars and torch tensors as Python lists and numbers; anything else unchanged."""
     return value.tolist() if hasattr(value, "tolist") else value
 
 
-def as_score(raw: object, where: str, scale: float = 10.0) -> Draw:
+def as_score(raw: object, where: str, scale: float = 10.0) -> SampledScore:
     """Return one judge score from 0 to `scale`, or None for a missing score (None and NaN).
 
     Raises TypeError or ValueError; the message starts with `where`.
@@ -36,7 +36,7 @@ def as_score(raw: object, where: str, scale: float = 10.0) -> Draw:
         ...
     ValueError: verdicts[0]['accuracy'][0]: is 11, outside 0 to 10; give a raw judge score, None where there is none
     """
-    raw = plain(raw)
+    raw = as_plain(raw)
     if raw is None:
         return None
     if isinstance(raw, bool) or not isinstance(raw, Real):
@@ -58,23 +58,23 @@ def _range(scale: float) -> str:
     return f"0 to {scale:g}" if math.isfinite(scale) else "0 upwards"
 
 
-def as_draws(raw: RawDraws, where: str, scale: float = 10.0) -> list[Draw]:
+def as_sampled_scores(raw: RawSampledScores, where: str, scale: float = 10.0) -> list[SampledScore]:
     """Return the draws of one criterion of one example. Position k is draw k; None is a draw without a usable verdict.
 
-    >>> as_draws([8, None, 9.5], "draws"), as_draws(8, "draws"), as_draws(None, "draws")
+    >>> as_sampled_scores([8, None, 9.5], "draws"), as_sampled_scores(8, "draws"), as_sampled_scores(None, "draws")
     ([8.0, None, 9.5], [8.0], [])
     """
-    value = plain(raw)
+    value = as_plain(raw)
     if value is None:
         return []
     if isinstance(value, Real):
         return [as_score(value, where, scale)]
     if isinstance(value, str | bytes | Mapping) or not isinstance(value, Sequence):
         raise TypeError(f"{where}: is {raw!r} ({type(raw).__name__}); give a list of scores, one per draw")
-    return [as_score(draw, f"{where}[{index}]", scale) for index, draw in enumerate(value)]
+    return [as_score(sampled_score, f"{where}[{index}]", scale) for index, sampled_score in enumerate(value)]
 
 
-def as_verdict(raw: Verdict | None, where: str, scale: float = 10.0) -> dict[str, list[Draw]]:
+def as_verdict(raw: Verdict | None, where: str, scale: float = 10.0) -> dict[str, list[SampledScore]]:
     """Return criterion -> draws of one example; {} for None. Raises TypeError or ValueError, see `as_score`."""
     if raw is None:
         return {}
@@ -86,12 +86,14 @@ def as_verdict(raw: Verdict | None, where: str, scale: float = 10.0) -> dict[str
     for name in raw:
         if not isinstance(name, str):
             raise TypeError(f"{where}: criterion {name!r} ({type(name).__name__}) is not a string; give its name")
-    return {name: as_draws(draws, f"{where}[{name!r}]", scale) for name, draws in raw.items()}
+    return {
+        name: as_sampled_scores(sampled_scores, f"{where}[{name!r}]", scale) for name, sampled_scores in raw.items()
+    }
 
 
 def as_column(column: Any, name: str, length: int | None = None) -> Sequence[Any]:  # noqa: ANN401
     """Return a column as a sequence with one entry per example. Raises TypeError, or ValueError unless of `length`."""
-    values = plain(column)
+    values = as_plain(column)
     if isinstance(values, str | bytes | Mapping) or not isinstance(values, Sequence):
         kind = type(column).__name__
         raise TypeError(f"{name}: is of type {kind}; give a list with one entry per example")
@@ -156,14 +158,14 @@ def judge_score(
     * `mean`: over the complete examples (a verdict on every criterion), of the mean of their criteria, 0 to 1.
     * `raw_mean`: the same from 0 to `scale`.
     * `mean_of_criteria`: the mean of the means of the criteria; equals `mean` if every example is complete.
-    * `sd_draws`: the standard deviation of draws of the same example, 0 to 1 (pooled over examples: root of the
+    * `sd_of_verdicts`: the standard deviation of draws of the same example, 0 to 1 (pooled over examples: root of the
       summed squares over the degrees of freedom). With several criteria, a draw is the mean over its criteria, and
       counts only if all of them have a verdict.
-    * `run_means`: the mean of each run; `sd_runs`: their sample standard deviation.
+    * `means_of_repetitions`: the mean of each run; `sd_of_repetitions`: their sample standard deviation.
     * `n`, `n_failed`, `coverage`: the number of examples, the number of incomplete examples, and the fraction of
       complete examples.
     * `per_criterion`: the same scores for each criterion (where `mean` is over the examples with at least one draw,
-      with equal weights), and `n_draws` and `draw_coverage`: the number of usable draws and their share of the
+      with equal weights), and `n_sampled` and `coverage_of_samples`: the number of usable draws and their share of the
       expected draws. The expected number is n times the longest list of draws given for the criterion.
 
     A score of nothing is None. Raises ValueError for no examples, unequal lengths, scores out of range or criteria
@@ -172,7 +174,7 @@ def judge_score(
     >>> result = judge_score([{"accuracy": [8, 10], "completeness": [6, 6]}, {"accuracy": [4, None]}, None])
     >>> result["mean"], result["mean_of_criteria"], round(result["coverage"], 3)
     (0.75, 0.625, 0.333)
-    >>> result["per_criterion"]["accuracy"]["mean"], result["per_criterion"]["accuracy"]["n_draws"]
+    >>> result["per_criterion"]["accuracy"]["mean"], result["per_criterion"]["accuracy"]["n_sampled"]
     (0.65, 3)
     """
     top = positive(scale)
@@ -184,9 +186,9 @@ def judge_score(
     names = _criteria(rows, criteria)
     # The longest list over all examples, so that a category's runs are the runs of the whole.
     lengths = {name: max(len(row.get(name, [])) for row in rows) for name in names}
-    return _figures(rows, lengths, top) | {
+    return _compute_metrics(rows, lengths, top) | {
         "per_category": {
-            group: _figures(
+            group: _compute_metrics(
                 [row for row, category in zip(rows, groups, strict=True) if category == group], lengths, top
             )
             for group in sorted({group for group in groups if group is not None})
@@ -208,36 +210,38 @@ def _criteria(rows: Sequence[Mapping[str, Any]], criteria: Sequence[str] | None)
     return names
 
 
-def _figures(rows: Sequence[Mapping[str, list[Draw]]], lengths: Mapping[str, int], scale: float) -> dict[str, Any]:
+def _compute_metrics(
+    rows: Sequence[Mapping[str, list[SampledScore]]], lengths: Mapping[str, int], scale: float
+) -> dict[str, Any]:
     """Return all scores of some examples, overall and per criterion."""
     columns = {
         name: [row.get(name, []) + [None] * (length - len(row.get(name, []))) for row in rows]
         for name, length in lengths.items()
     }
-    per_criterion = {name: _criterion(draws, scale) for name, draws in columns.items()}
+    per_criterion = {name: _criterion(sampled_scores, scale) for name, sampled_scores in columns.items()}
     examples = [[column[index] for column in columns.values()] for index in range(len(rows))]
-    means = [_mean_of_all([mean(usable(draws)) for draws in criteria]) for criteria in examples]
+    means = [_mean_of_all([mean(drop_missing(sampled_scores)) for sampled_scores in criteria]) for criteria in examples]
     together = [[_mean_of_all(run) for run in zip(*criteria, strict=False)] for criteria in examples]
     return {
         **_centre(means, scale),
-        "mean_of_criteria": _mean_of_all([figures["mean"] for figures in per_criterion.values()]),
+        "mean_of_criteria": _mean_of_all([metrics["mean"] for metrics in per_criterion.values()]),
         **_spread(together, scale),
         "per_criterion": per_criterion,
     }
 
 
-def usable(draws: Sequence[Draw]) -> list[float]:
+def drop_missing(sampled_scores: Sequence[SampledScore]) -> list[float]:
     """Return the draws with a verdict."""
-    return [draw for draw in draws if draw is not None]
+    return [sampled_score for sampled_score in sampled_scores if sampled_score is not None]
 
 
-def _mean_of_all(values: Sequence[Draw]) -> Draw:
+def _mean_of_all(values: Sequence[SampledScore]) -> SampledScore:
     """Return the mean; None if any value is None."""
-    return None if None in values else mean(usable(values))
+    return None if None in values else mean(drop_missing(values))
 
 
-def _centre(examples: Sequence[Draw], scale: float) -> dict[str, Any]:
-    scored = usable(examples)
+def _centre(examples: Sequence[SampledScore], scale: float) -> dict[str, Any]:
+    scored = drop_missing(examples)
     raw = mean(scored)
     return {
         "mean": None if raw is None else raw / scale,
@@ -248,28 +252,28 @@ def _centre(examples: Sequence[Draw], scale: float) -> dict[str, Any]:
     }
 
 
-def _criterion(rows: Sequence[list[Draw]], scale: float) -> dict[str, Any]:
+def _criterion(rows: Sequence[list[SampledScore]], scale: float) -> dict[str, Any]:
     expected = sum(len(row) for row in rows)
-    n_draws = sum(len(usable(row)) for row in rows)
+    n_sampled = sum(len(drop_missing(row)) for row in rows)
     return {
-        **_centre([mean(usable(row)) for row in rows], scale),
+        **_centre([mean(drop_missing(row)) for row in rows], scale),
         **_spread(rows, scale),
-        "n_draws": n_draws,
-        "draw_coverage": n_draws / expected if expected else 0.0,
+        "n_sampled": n_sampled,
+        "coverage_of_samples": n_sampled / expected if expected else 0.0,
     }
 
 
-def _spread(rows: Sequence[Sequence[Draw]], scale: float) -> dict[str, Any]:
+def _spread(rows: Sequence[Sequence[SampledScore]], scale: float) -> dict[str, Any]:
     """Return the spread of draws within examples, and the spread of the means of complete runs."""
     squares, freedom = [], 0
-    for draws in map(usable, rows):
-        centre = math.fsum(draws) / len(draws) if draws else 0.0
-        squares += [(draw - centre) ** 2 for draw in draws]
-        freedom += max(len(draws) - 1, 0)
-    runs = [mean(usable(run)) for run in zip(*rows, strict=True)]
+    for sampled_scores in map(drop_missing, rows):
+        centre = math.fsum(sampled_scores) / len(sampled_scores) if sampled_scores else 0.0
+        squares += [(sampled_score - centre) ** 2 for sampled_score in sampled_scores]
+        freedom += max(len(sampled_scores) - 1, 0)
+    runs = [mean(drop_missing(run)) for run in zip(*rows, strict=True)]
     means = [None if run is None else run / scale for run in runs]
     return {
-        "sd_draws": math.sqrt(math.fsum(squares) / freedom) / scale if freedom else None,
-        "run_means": means,
-        "sd_runs": sample_sd(usable(means)),
+        "sd_of_verdicts": math.sqrt(math.fsum(squares) / freedom) / scale if freedom else None,
+        "means_of_repetitions": means,
+        "sd_of_repetitions": sample_sd(drop_missing(means)),
     }

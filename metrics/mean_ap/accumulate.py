@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .matching import AREAS, Matches
-from .values import Bools, Floats, Ints, sortable
+from .values import Bools, Floats, Ints, as_sortable
 
 STATISTICS = (
     "map", "map_50", "map_75", "map_small", "map_medium", "map_large",
@@ -64,7 +64,7 @@ def select(matches: Matches, images: ArrayLike | None = None) -> Selection:
     block = matches.block[columns]
     # Without confidences there are as many blocks as labels.
     n_blocks = int(matches.block[-1]) + 1 if len(block) else 0
-    columns = columns[np.argsort(sortable(block, n_blocks), kind="stable")]
+    columns = columns[np.argsort(as_sortable(block, n_blocks), kind="stable")]
     multiplicity = np.bincount(image_numbers, minlength=matches.n_images)
     return Selection(columns, matches.label[columns], matches.rank[columns], multiplicity)
 
@@ -93,11 +93,11 @@ def accumulate(matches: Matches, selection: Selection | None = None, *, optimism
         segment = row * matches.n_labels + selected.label[column]
         hits = np.bincount(segment, minlength=shape[1] * shape[2]).reshape(shape[1:])
         recall[area] = hits
-        needed = _needed(references, matches.recalls)
-        precision[area] = _interpolated(_precisions(counted, selected.label, flat, segment, hits), hits, needed)
+        needed = _count_needed(references, matches.recalls)
+        precision[area] = _interpolate(_precisions(counted, selected.label, flat, segment, hits), hits, needed)
         if area == 0 and not optimism:
-            for figures, best in zip(few, (1, 10), strict=True):
-                figures[:] = np.bincount(segment[selected.rank[column] < best], minlength=hits.size).reshape(hits.shape)
+            for metrics, best in zip(few, (1, 10), strict=True):
+                metrics[:] = np.bincount(segment[selected.rank[column] < best], minlength=hits.size).reshape(hits.shape)
     # Without references a label has no recall, and no precision either.
     total = np.where(support > 0, support, np.nan)
     precision = np.where(support[:, None] > 0, precision, np.nan)
@@ -126,7 +126,7 @@ def _precisions(counted: Bools, labels: Ints, flat: Ints, segment: Ints, hits: I
     return precision
 
 
-def _needed(references: Ints, recalls: Floats) -> Ints:
+def _count_needed(references: Ints, recalls: Floats) -> Ints:
     """Return (K, R) the number of right predictions for a recall: the smallest j with j / references >= recall."""
     total = np.maximum(references, 1)[:, None]
     count = np.maximum(np.floor(recalls * total) - 1, 0)
@@ -135,7 +135,7 @@ def _needed(references: Ints, recalls: Floats) -> Ints:
     return np.asarray(count, dtype=np.int64)
 
 
-def _interpolated(precisions: Floats, hits: Ints, needed: Ints) -> Floats:
+def _interpolate(precisions: Floats, hits: Ints, needed: Ints) -> Floats:
     """Return (T, K) the mean over the recalls of the best precision at that recall or higher, 0 if it is not reached.
 
     Precision peaks at right predictions, so only these are examined.

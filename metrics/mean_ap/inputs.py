@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .values import Bools, Floats, Ints, as_numbers, as_rle, shortened
+from .values import Bools, Floats, Ints, as_numbers, as_rle, shorten
 
 IouType = Literal["bbox", "segm"]
 RawImage = Mapping[str, Any]
@@ -337,7 +337,7 @@ def as_labels(raw: object, count: int, where: str) -> list[Any]:
     if type(values) is list and len(values) == count and set(map(type, values)) <= {str, int}:
         return values
     if isinstance(values, bytes | Mapping) or not isinstance(values, Sequence):
-        raise TypeError(f"{where}: labels is {shortened(raw)}; give a category (str or int) per box, or one for all")
+        raise TypeError(f"{where}: labels is {shorten(raw)}; give a category (str or int) per box, or one for all")
     if len(values) != count:
         raise ValueError(f"{where}: there are {len(values)} labels for {count} boxes or masks; give one for each")
     for value in values:

@@ -11,7 +11,7 @@ import numpy as np
 
 from .inputs import Examples, ImageInstances
 from .overlap import Pairs, Shapes
-from .values import Bools, Floats, Ints, sortable
+from .values import Bools, Floats, Ints, as_sortable
 
 # COCO's areas in square pixels (both ends belong to a range): all, small, medium, large.
 AREAS = np.array([[0, 1e10], [0, 32**2], [32**2, 96**2], [96**2, 1e10]])
@@ -72,7 +72,7 @@ def group(examples: Examples, shapes: Shapes) -> Grouped:
 
     def by_group(side: ImageInstances, start: Ints) -> tuple[Ints, Ints]:
         image, label = side.image[start], side.label[start]
-        order = start[np.lexsort((sortable(image, n_images), sortable(label, n_labels)))]
+        order = start[np.lexsort((as_sortable(image, n_images), as_sortable(label, n_labels)))]
         return order, (side.label * n_images + side.image)[order]
 
     falling = np.argsort(-examples.predicted.scores, kind="stable")
@@ -94,7 +94,7 @@ def match_greedily(examples: Examples, shapes: Shapes, grouped: Grouped, *, sing
     outside = ~_in_range(shapes.predicted_area[best.predicted])
     counted = right | ~(dismissed | outside[:, :, None])
     label, score = examples.predicted.label[best.predicted], examples.predicted.scores[best.predicted]
-    order = best.falling[np.argsort(sortable(label[best.falling], len(examples.labels)), kind="stable")]
+    order = best.falling[np.argsort(as_sortable(label[best.falling], len(examples.labels)), kind="stable")]
     label, score = label[order], score[order]
     new_block = np.diff(label, prepend=-1) != 0
     new_block[1:] |= np.diff(score) != 0
@@ -149,7 +149,7 @@ def _keep_best(grouped: Grouped) -> Grouped:
     if is_best.all():
         return grouped
     renumbered = np.cumsum(is_best) - 1
-    pairs = grouped.pairs.only(is_best[grouped.pairs.predicted])
+    pairs = grouped.pairs.keep_pairs(is_best[grouped.pairs.predicted])
     pairs = pairs._replace(predicted=renumbered[pairs.predicted])
     falling = renumbered[grouped.falling[is_best[grouped.falling]]]
     return Grouped(grouped.predicted[is_best], grouped.reference, grouped.rank[is_best], pairs, falling)
@@ -236,7 +236,7 @@ def best_assignment(pairs: Pairs, threshold: float, n_predicted: int, n_referenc
     >>> best_assignment(pairs, 0.6, 2, 2).tolist(), best_assignment(pairs, 0.65, 2, 2).tolist()
     ([0, 1], [0])
     """
-    pairs = pairs.only(pairs.iou >= threshold)
+    pairs = pairs.keep_pairs(pairs.iou >= threshold)
     alone = is_alone(pairs, n_predicted, n_reference)
     options: dict[int, list[int]] = {}
     for predicted, reference in zip(pairs.predicted[~alone].tolist(), pairs.reference[~alone].tolist(), strict=True):

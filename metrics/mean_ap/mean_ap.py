@@ -92,7 +92,7 @@ class MeanAP(evaluate.Metric):
         for kind in kinds:
             check_same_labelling(predicted[kind], reference[kind])
         images = len(self) + len(expected)
-        super().add_batch(predictions=[packed(predicted)], references=[packed(reference)], **kwargs)
+        super().add_batch(predictions=[pack(predicted)], references=[pack(reference)], **kwargs)
         self._images = images
 
     def _compute(
@@ -118,7 +118,7 @@ _FIELDS: dict[IouType, str] = {"bbox": "boxes", "segm": "masks"}
 def _columns(rows: Sequence[bytes], iou_type: IouType) -> list[Column]:
     if iou_type not in _FIELDS:
         raise ValueError(f"iou_type is {iou_type!r}; give 'bbox' or 'segm'")
-    batches = [unpacked(row) for row in rows]
+    batches = [unpack(row) for row in rows]
     if not all(iou_type in batch for batch in batches):
         raise ValueError(f"{_FIELDS[iou_type]} is missing from some images; give it for all, or another iou_type")
     return [batch[iou_type] for batch in batches]
@@ -128,7 +128,7 @@ def _columns(rows: Sequence[bytes], iou_type: IouType) -> list[Column]:
 _ARRAYS = ("counts", "failed", "boxes", "scores", "label")
 
 
-def packed(columns: Mapping[IouType, Column]) -> bytes:
+def pack(columns: Mapping[IouType, Column]) -> bytes:
     """Pack the texts as JSON, followed by each array in the .npy format.
 
     >>> column = Column(np.array([1]), np.array([False]), np.ones((1, 4)), None, None, np.array([0]), ["cup"])
@@ -148,7 +148,7 @@ def packed(columns: Mapping[IouType, Column]) -> bytes:
     return file.getvalue()
 
 
-def unpacked(data: bytes) -> dict[IouType, Column]:
+def unpack(data: bytes) -> dict[IouType, Column]:
     """Return the packed texts and arrays."""
     file = BytesIO(data)
     columns = json.loads(np.load(file, allow_pickle=False).tobytes())

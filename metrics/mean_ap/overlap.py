@@ -25,7 +25,7 @@ class Pairs(NamedTuple):
     reference: Ints
     iou: Floats
 
-    def only(self, is_kept: Bools) -> Pairs:
+    def keep_pairs(self, is_kept: Bools) -> Pairs:
         """Return the pairs where `is_kept` (n,) is true."""
         return Pairs(self.predicted[is_kept], self.reference[is_kept], self.iou[is_kept])
 

@@ -28,7 +28,7 @@ Rounding = Literal["none", "float32"]
 
 @dataclass(frozen=True, slots=True)
 class Evaluated:
-    """All images, compared once. Aggregate them with `figures` and `spread_of`.
+    """All images, compared once. Aggregate them with `compute_metrics` and `spread_of`.
 
     I images, K labels, T = 10 IoU thresholds.
 
@@ -110,7 +110,7 @@ def _count_hits(examples: Examples, grouped: Grouped) -> tuple[Ints, Ints]:
     label = examples.predicted.label[grouped.predicted]
     sizes = len(grouped.predicted), len(grouped.reference)
     alone = is_alone(grouped.pairs, *sizes)  # at the lowest threshold, so at each
-    sure, contested = grouped.pairs.only(alone), grouped.pairs.only(~alone)
+    sure, contested = grouped.pairs.keep_pairs(alone), grouped.pairs.keep_pairs(~alone)
     matched = [
         np.concatenate([sure.predicted[sure.iou >= threshold], best_assignment(contested, threshold, *sizes)])
         for threshold in THRESHOLDS
@@ -177,11 +177,11 @@ def mean_ap(
 
 def summarise(evaluated: Evaluated) -> dict[str, Any]:
     """Return the result of `mean_ap` from images that are already compared."""
-    values = {name: float(value[0]) for name, value in figures(evaluated).items()}
+    values = {name: float(value[0]) for name, value in compute_metrics(evaluated).items()}
     return {**{name: -1.0 if np.isnan(value) else value for name, value in values.items()}, **tables(evaluated)}
 
 
-def figures(evaluated: Evaluated, weights: Floats | None = None) -> dict[str, Floats]:
+def compute_metrics(evaluated: Evaluated, weights: Floats | None = None) -> dict[str, Floats]:
     """Return (D,) scores of `mean_ap`, without its tables, of D draws of images; NaN where a draw has no reference.
 
     Mean average precision is no sum over images: each draw counts the same matches again, with images in their order.

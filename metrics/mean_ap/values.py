@@ -17,7 +17,7 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 
-def sortable(codes: Ints, count: int) -> NDArray[np.integer[Any]]:
+def as_sortable(codes: Ints, count: int) -> NDArray[np.integer[Any]]:
     """Return codes below `count` in the type that numpy sorts fastest: up to 16 bits, by radix.
 
     >>> sortable(np.array([2**15]), 2**15 + 1).tolist()
@@ -34,12 +34,12 @@ def as_numbers(raw: object, name: str, where: str) -> Floats:
     try:
         values = np.asarray(raw)
     except (TypeError, ValueError, RuntimeError) as error:  # ragged lists, tensors that need a gradient
-        raise TypeError(f"{where}: {name} is {shortened(raw)}; give equally long lists of numbers ({error})") from None
+        raise TypeError(f"{where}: {name} is {shorten(raw)}; give equally long lists of numbers ({error})") from None
     if values.dtype.kind not in "fiu":
-        raise TypeError(f"{where}: {name} is {shortened(raw)}; give numbers")
+        raise TypeError(f"{where}: {name} is {shorten(raw)}; give numbers")
     numbers = values.astype(np.float64)
     if not np.isfinite(numbers).all():
-        raise ValueError(f"{where}: {name} is {shortened(raw)}; give finite numbers")
+        raise ValueError(f"{where}: {name} is {shorten(raw)}; give finite numbers")
     return numbers
 
 
@@ -54,15 +54,15 @@ def as_rle(raw: object, where: str) -> dict[str, Any]:
     ValueError: masks[0]: counts add up to 6 instead of 2 x 4 pixels; give a whole run-length encoding
     """
     if not isinstance(raw, Mapping) or not raw.keys() >= {"size", "counts"}:
-        raise TypeError(f"{where} is {shortened(raw)}; give a dict with size [height, width] and counts")
+        raise TypeError(f"{where} is {shorten(raw)}; give a dict with size [height, width] and counts")
     size = [int(side) for side in as_numbers(raw["size"], "size", where).reshape(-1)]
     if len(size) != 2 or min(size) < 1:
-        raise ValueError(f"{where}: size is {shortened(raw['size'])}; give [height, width] in pixels")
+        raise ValueError(f"{where}: size is {shorten(raw['size'])}; give [height, width] in pixels")
     counts = raw["counts"]
     text = counts.encode() if isinstance(counts, str) else counts
     runs = runs_of(text) if isinstance(text, bytes) else as_numbers(text, "counts", where)
     if runs is None or runs.ndim != 1 or (runs < 0).any() or (runs % 1).any():
-        raise ValueError(f"{where}: counts is {shortened(counts)}; give a COCO run-length encoding")
+        raise ValueError(f"{where}: counts is {shorten(counts)}; give a COCO run-length encoding")
     if runs.sum() != size[0] * size[1]:
         raise ValueError(
             f"{where}: counts add up to {runs.sum():.0f} instead of {size[0]} x {size[1]} pixels; "
@@ -101,7 +101,7 @@ def runs_of(text: bytes) -> Ints | None:
     return values
 
 
-def shortened(raw: object) -> str:
+def shorten(raw: object) -> str:
     """Return a value and its type for a message."""
     text = repr(raw)
     return f"{text if len(text) <= 80 else text[:77] + '...'} ({type(raw).__name__})"

@@ -89,7 +89,7 @@ def _means(
         hits = np.stack([*few, *n_right]) @ by_image[label.image]
         sums[_PRECISIONS:] += np.where(present[area_of], hits / np.where(present, support, 1.0)[area_of], 0.0)
         if plan is not None:
-            sums[:_PRECISIONS] += plan.times @ _interpolated(plan, plan.taken(by_image), support, recalls, scratch)
+            sums[:_PRECISIONS] += plan.times @ _interpolate(plan, plan.count_taken(by_image), support, recalls, scratch)
     return np.where(counts > 0, sums / np.maximum(counts, 1), -1.0)
 
 
@@ -129,7 +129,7 @@ class _Plan:
     area_of: Ints
     times: Floats
 
-    def taken(self, by_image: Floats) -> Floats:
+    def count_taken(self, by_image: Floats) -> Floats:
         """Return (S, D) how often each draw takes each place."""
         taken = by_image[self.image]
         single = self.copy >= 0
@@ -205,21 +205,21 @@ class _Scratch:
         self.index = np.empty((places, TOGETHER), dtype=np.intp)
 
 
-def _interpolated(plan: _Plan, taken: Floats, support: Floats, recalls: Floats, scratch: _Scratch) -> Floats:
+def _interpolate(plan: _Plan, taken: Floats, support: Floats, recalls: Floats, scratch: _Scratch) -> Floats:
     """Return (U, D) the mean over the recalls of the best precision at that recall or higher, 0 if it is not reached.
 
     `taken` (S, D) is how often each draw takes each position.
     """
-    draws = taken.shape[1]
-    values = np.empty((len(plan.right), draws))
+    resamples = taken.shape[1]
+    values = np.empty((len(plan.right), resamples))
     reached = {area: _Reached(support[area], recalls) for area in np.unique(plan.area_of).tolist()}
     for which, counted in enumerate(plan.counted):
-        n_counted = _summed(taken, counted, np.arange(len(counted)), scratch.seen[: len(counted), :draws])
+        n_counted = _sum_up(taken, counted, np.arange(len(counted)), scratch.seen[: len(counted), :resamples])
         n_counted += np.spacing(1)
         for row in np.flatnonzero(plan.counted_of == which).tolist():
             useful = np.flatnonzero(plan.right[row])  # precision is highest where something is right
-            room = slice(len(useful)), slice(draws)
-            hits = _summed(taken, plan.right[row], useful, scratch.hits[room])
+            room = slice(len(useful)), slice(resamples)
+            hits = _sum_up(taken, plan.right[row], useful, scratch.hits[room])
             best = np.take(n_counted, useful, axis=0, out=scratch.best[room], mode="clip")
             np.divide(hits, best, out=best)
             for position in range(len(useful) - 2, -1, -1):
@@ -231,7 +231,7 @@ def _interpolated(plan: _Plan, taken: Floats, support: Floats, recalls: Floats, 
     return values / len(recalls)
 
 
-def _summed(taken: Floats, weights: Floats, places: Ints, out: Floats) -> Floats:
+def _sum_up(taken: Floats, weights: Floats, places: Ints, out: Floats) -> Floats:
     """Return (n, D) the number of predictions up to and including each place, counting those with `weights` (S,)."""
     np.take(taken, places, axis=0, out=out, mode="clip")
     if (weights[places] != 1).any():

@@ -253,11 +253,11 @@ def region_boundary(
         raise ValueError("predictions and references are empty: there is nothing to score; give >= 1 object track")
     pairs = enumerate(zip(predictions, references, strict=True))
     tracks = [_score_track(*pair, index, tolerance) for index, pair in pairs]
-    objects = [figures for figures, _ in tracks]
-    frames_j, frames_f = (np.concatenate([figures[name] for figures in objects]) for name in "JF")
+    objects = [metrics for metrics, _ in tracks]
+    frames_j, frames_f = (np.concatenate([metrics[name] for metrics in objects]) for name in "JF")
     n_failed = sum(prediction is None for prediction in predictions)
     n_failed_frames = sum(failed for _, failed in tracks)
-    means = {name: float(np.mean([figures[name] for figures in objects])) for name in objects[0] if name not in "JF"}
+    means = {name: float(np.mean([metrics[name] for metrics in objects])) for name in objects[0] if name not in "JF"}
     return {
         **means,
         "frame_J_mean": float(frames_j.mean()),
@@ -333,6 +333,6 @@ def _score_track(
             j[frame] = _region_j(mask, target)
             f[frame] = _boundary_f(mask, target, bound_pixels(target.size, tolerance))
     statistics = {"J": sequence_statistics(j), "F": sequence_statistics(f)}
-    figures: dict[str, Any] = {f"{of}_{name}": value for of, part in statistics.items() for name, value in part.items()}
-    figures |= {"J&F_mean": (figures["J_mean"] + figures["F_mean"]) / 2, "J": j.tolist(), "F": f.tolist()}
-    return figures, masks.count(None)
+    metrics: dict[str, Any] = {f"{of}_{name}": value for of, part in statistics.items() for name, value in part.items()}
+    metrics |= {"J&F_mean": (metrics["J_mean"] + metrics["F_mean"]) / 2, "J": j.tolist(), "F": f.tolist()}
+    return metrics, masks.count(None)

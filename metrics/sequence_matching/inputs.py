@@ -50,14 +50,14 @@ class LabelledScores:
         return cls(np.array(rows, dtype=np.float64), truth)
 
 
-def plain(value: Any) -> Any:  # noqa: ANN401
+def as_plain(value: Any) -> Any:  # noqa: ANN401
     """Return numpy arrays and torch tensors as Python lists; anything else unchanged."""
     return value.tolist() if hasattr(value, "tolist") else value
 
 
 def as_list(raw: Any, where: str, remedy: str) -> Sequence[Any]:  # noqa: ANN401
     """Return a list, array or tensor as a sequence. Raises TypeError."""
-    value = plain(raw)
+    value = as_plain(raw)
     if isinstance(value, str | bytes | Mapping) or not isinstance(value, Sequence):
         raise TypeError(f"{where}: is {raw!r} ({type(raw).__name__}); give {remedy}")
     return value
@@ -72,7 +72,7 @@ def as_labels(raw: RawLabels, where: str) -> list[int | None]:
     labels = as_list(raw, where, "a list with the label number of each video")
     if not len(labels):
         raise ValueError(f"{where}: is empty; give a problem set with >= 1 video")
-    return [_label(plain(label), f"{where}[{video}]") for video, label in enumerate(labels)]
+    return [_label(as_plain(label), f"{where}[{video}]") for video, label in enumerate(labels)]
 
 
 def _label(value: object, where: str) -> int | None:
@@ -103,7 +103,7 @@ def as_matrix(raw: RawScores, where: str, n_videos: int) -> list[list[float] | N
             matrix.append(None)
             continue
         row = as_list(raw_row, f"{where}[{video}]", "a list with a score per label, None for a video without scores")
-        matrix.append([_score(plain(score), f"{where}[{video}][{label}]") for label, score in enumerate(row)])
+        matrix.append([_score(as_plain(score), f"{where}[{video}][{label}]") for label, score in enumerate(row)])
     widths = {len(row) for row in matrix if row is not None}
     if len(widths) > 1 or 0 in widths:
         raise ValueError(f"{where}: its videos have {sorted(widths)} scores; give each a score per label of the set")
@@ -124,7 +124,7 @@ def _score(value: object, where: str) -> float:
 
 def as_columns(predictions: Any, references: Any) -> tuple[Sequence[Any], Sequence[Any]]:  # noqa: ANN401
     """Check both columns. Raises TypeError unless they are lists, ValueError unless equally long."""
-    scores, labels = plain(predictions), plain(references)
+    scores, labels = as_plain(predictions), as_plain(references)
     for name, column, raw in (("predictions", scores, predictions), ("references", labels, references)):
         if isinstance(column, str | bytes | Mapping) or not isinstance(column, Sequence):
             raise TypeError(f"{name}: is of type {type(raw).__name__}; give a list with one entry per problem set")

@@ -176,13 +176,13 @@ def sequence_matching(
     for score, groups_of_set in zip(scores, names, strict=True):
         for name in groups_of_set:
             by_group.setdefault(name, []).append(score)
-    return _figures(scores) | {
-        "per_group": {name: _figures(in_group) for name, in_group in sorted(by_group.items())},
+    return _compute_metrics(scores) | {
+        "per_group": {name: _compute_metrics(in_group) for name, in_group in sorted(by_group.items())},
         "per_set": [{name: getattr(score, name) for name in SetScore.__slots__} for score in scores],
     }
 
 
-def _figures(scores: Sequence[SetScore]) -> dict[str, Any]:
+def _compute_metrics(scores: Sequence[SetScore]) -> dict[str, Any]:
     values = [score.macro_f1 for score in scores if score.macro_f1 is not None]
     majority = [score.majority_f1 for score in scores if score.majority_f1 is not None]
     interval = mean_with_interval(values)

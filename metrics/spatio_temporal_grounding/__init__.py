@@ -10,7 +10,7 @@ from .scoring import (
     TaskScore as TaskScore,
     add_up as add_up,
     box_iou as box_iou,
-    figures as figures,
+    compute_metrics as compute_metrics,
     frame_ious as frame_ious,
     object_sums as object_sums,
     score_object as score_object,

@@ -4,8 +4,8 @@ The measures follow ToG-Bench (arXiv 2512.03666, section 4.2 and 7.2). The spati
 that the paper cites: over the annotated time stamps of an object, the overlap with the box predicted for the same
 time stamp. All scores run from 0 to 1. Needs only numpy.
 
-Every score is computed in two steps: each object adds to sums (`object_sums`), and `figures` turns the sums into
-scores. Code that resamples tasks uses the same two functions.
+Every score is computed in two steps: each object adds to sums (`object_sums`), and `compute_metrics` turns the sums
+into scores. Code that resamples tasks uses the same two functions.
 """
 
 from __future__ import annotations
@@ -54,10 +54,10 @@ def temporal_iou(predicted: Sequence[Interval], reference: Sequence[Interval]) -
     >>> temporal_iou([(0, 2), (4, 6)], [(1, 5)]), temporal_iou([], [(1, 5)]), temporal_iou([(3, 3)], [(3, 3)])
     (0.3333333333333333, 0.0, 1.0)
     """
-    answered, annotated = _merged(predicted), _merged(reference)
+    answered, annotated = _merge(predicted), _merge(reference)
     if not answered or not annotated:
         return 0.0
-    either = sum(end - start for start, end in _merged([*answered, *annotated]))
+    either = sum(end - start for start, end in _merge([*answered, *annotated]))
     if either == 0:
         return float(answered == annotated)
     both = sum(
@@ -66,7 +66,7 @@ def temporal_iou(predicted: Sequence[Interval], reference: Sequence[Interval]) -
     return both / either
 
 
-def _merged(intervals: Sequence[Interval]) -> list[Interval]:
+def _merge(intervals: Sequence[Interval]) -> list[Interval]:
     """Return disjoint intervals, in order, that cover the same seconds."""
     merged: list[Interval] = []
     for start, end in sorted(intervals):
@@ -172,18 +172,18 @@ def object_sums(score: TaskScore) -> list[dict[Hashable, float]]:
     rows: list[dict[Hashable, float]] = []
     for item, recognised, measures in zip(score.reference.objects, score.recognised, score.measures, strict=True):
         kind: dict[Hashable, float] = {item.kind: 1.0, f"recognised {item.kind}": float(recognised)}
-        rows.append({"objects": 1.0, "recognised": float(recognised), **kind, **_named("O-", measures)})
+        rows.append({"objects": 1.0, "recognised": float(recognised), **kind, **_name("O-", measures)})
     means, correct = score.measures.mean(axis=0), float(score.is_correct)
     rows[0] |= {"tasks": 1.0, "failed": float(score.failed), "T-Acc": correct}
-    rows[0] |= _named("T-", means) | _named("ST-", means * correct)
+    rows[0] |= _name("T-", means) | _name("ST-", means * correct)
     return rows
 
 
-def _named(prefix: str, values: _Floats) -> dict[Hashable, float]:
+def _name(prefix: str, values: _Floats) -> dict[Hashable, float]:
     return {prefix + name: value for name, value in zip(MEASURES, values.tolist(), strict=True)}
 
 
-def figures(sums: Sums) -> dict[str, _Floats]:
+def compute_metrics(sums: Sums) -> dict[str, _Floats]:
     """Return (D,) scores: O- (mean over objects), T- (mean over tasks of their objects' mean), ST- (strict).
 
     NaN for a mean of nothing, as in EAcc and IAcc without an object of that kind.
@@ -216,7 +216,7 @@ def summarise(scores: Sequence[TaskScore]) -> dict[str, Any]:
     EAcc and IAcc are None without an object of that kind.
     """
     totals = add_up(row for score in scores for row in object_sums(score))
-    values = figures({name: np.array([total]) for name, total in totals.items()})
+    values = compute_metrics({name: np.array([total]) for name, total in totals.items()})
     plain = {name: None if np.isnan(value[0]) else float(value[0]) for name, value in values.items()}
     return {**plain, "n_tasks": len(scores), "n_objects": int(totals["objects"])}
 
@@ -253,7 +253,7 @@ def spatio_temporal_grounding(
     >>> result["O-Acc"], result["O-m_tIoU"], result["O-m_vIoU"], result["O-AP@0.5"], result["coverage"]
     (0.5, 0.25, 0.2, 0.25, 0.5)
     """
-    answers, tasks = checked(predictions, references)
+    answers, tasks = check_columns(predictions, references)
     if viou not in VIOU:
         raise ValueError(f"viou is {viou!r}; give {' or '.join(VIOU)}")
     if not tasks:
@@ -261,8 +261,8 @@ def spatio_temporal_grounding(
     scores = [score_task(answer, task, viou) for answer, task in zip(answers, tasks, strict=True)]
     n_failed = sum(score.failed for score in scores)
     return summarise(scores) | {
-        "by_kind": _grouped(scores, lambda score: score.reference.kind),
-        "by_number_of_objects": _grouped(scores, lambda score: ("1", "2", "3+")[min(len(score.measures), 3) - 1]),
+        "by_kind": _group(scores, lambda score: score.reference.kind),
+        "by_number_of_objects": _group(scores, lambda score: ("1", "2", "3+")[min(len(score.measures), 3) - 1]),
         "per_category": _per_category(scores),
         "n": len(scores),
         "n_failed": n_failed,
@@ -272,7 +272,7 @@ def spatio_temporal_grounding(
     }
 
 
-def checked(
+def check_columns(
     predictions: Any,  # noqa: ANN401
     references: Any,  # noqa: ANN401
 ) -> tuple[list[list[PredictedObject] | None], list[ReferenceTask]]:
@@ -293,7 +293,7 @@ def checked(
     return answers, tasks
 
 
-def _grouped(scores: Sequence[TaskScore], key: Callable[[TaskScore], str]) -> dict[str, dict[str, Any]]:
+def _group(scores: Sequence[TaskScore], key: Callable[[TaskScore], str]) -> dict[str, dict[str, Any]]:
     groups = sorted({key(score) for score in scores})
     return {group: summarise([score for score in scores if key(score) == group]) for group in groups}
 
@@ -305,8 +305,8 @@ def _per_category(scores: Sequence[TaskScore]) -> dict[str, dict[str, Any]]:
     for score in scores:
         for item, recognised, measures in zip(score.reference.objects, score.recognised, score.measures, strict=True):
             rows.setdefault(item.category, []).append([float(recognised), *measures[columns]])
-    figures = {}
+    metrics = {}
     for category, objects in sorted(rows.items()):
         means = dict(zip(("Acc", *names), np.mean(objects, axis=0).tolist(), strict=True))
-        figures[category] = means | {"n_objects": len(objects)}
-    return figures
+        metrics[category] = means | {"n_objects": len(objects)}
+    return metrics

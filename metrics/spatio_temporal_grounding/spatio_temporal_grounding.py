@@ -11,7 +11,7 @@ import datasets
 import evaluate
 
 from .parsing import to_json
-from .scoring import checked, spatio_temporal_grounding
+from .scoring import check_columns, spatio_temporal_grounding
 
 _DESCRIPTION = """\
 Recognition, temporal and spatial grounding of the objects that a task takes, in video: accuracy, tIoU and R1@, vIoU
@@ -50,7 +50,7 @@ class SpatioTemporalGrounding(evaluate.Metric):
 
     def add_batch(self, *, predictions: object = None, references: object = None, **kwargs: object) -> None:
         """Add tasks. Raises TypeError or ValueError naming the task, the object and the field that is wrong."""
-        answers, tasks = checked(predictions, references)
+        answers, tasks = check_columns(predictions, references)
         super().add_batch(predictions=list(map(to_json, answers)), references=list(map(to_json, tasks)), **kwargs)
 
     def _compute(

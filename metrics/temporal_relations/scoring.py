@@ -69,10 +69,10 @@ def _as_relation(raw: RawRelation, where: str) -> TimedRelation:
         values = list(raw)
     else:
         raise ValueError(f"{where}: is {raw!r:.80}; give {', '.join(names)}, as a dict or in this order")
-    for at, (name, value) in enumerate(zip(names, values, strict=True)):
+    for index, (name, value) in enumerate(zip(names, values, strict=True)):
         is_number = isinstance(value, Real) and not isinstance(value, bool)
-        if not (isinstance(value, str) if at < 3 else is_number and -MAX_TIME <= values[at] <= MAX_TIME):
-            wanted = "a text" if at < 3 else f"a number of at most {MAX_TIME:g}"
+        if not (isinstance(value, str) if index < 3 else is_number and -MAX_TIME <= values[index] <= MAX_TIME):
+            wanted = "a text" if index < 3 else f"a number of at most {MAX_TIME:g}"
             raise TypeError(f"{where}: {name} is {value!r} ({type(value).__name__}); give {wanted}")
     start, end = map(float, values[3:])
     if start >= end:
@@ -91,8 +91,8 @@ def matches(prediction: Sequence[TimedRelation], reference: Sequence[TimedRelati
     unmatched: dict[int | None, TimedRelation] = dict(enumerate(reference))
     matched: list[int | None] = []
     for relation in prediction:
-        ious = {at: _iou(relation, true) for at, true in unmatched.items() if true.triplet == relation.triplet}
-        close_enough = [at for at, iou in ious.items() if iou >= MIN_IOU]
+        ious = {index: _iou(relation, true) for index, true in unmatched.items() if true.triplet == relation.triplet}
+        close_enough = [index for index, iou in ious.items() if iou >= MIN_IOU]
         matched.append(max(close_enough, key=ious.__getitem__, default=None))
         unmatched.pop(matched[-1], None)
     return matched
@@ -104,22 +104,22 @@ def _iou(first: TimedRelation, second: TimedRelation) -> float:
 
 
 def example_sums(prediction: Sequence[TimedRelation] | None, reference: Sequence[TimedRelation]) -> dict[str, float]:
-    """Return one example's contribution to the sums of `figures`. A prediction of None means no usable answer."""
+    """Return one example's contribution to the sums of `compute_metrics`. None: no usable answer."""
     relations = prediction or ()
     matched = matches(relations, reference)
-    either = _covered([*relations, *reference])
+    either = _sum_covered_time([*relations, *reference])
     return {
         "n": 1,
         "failed": prediction is None,
         "predicted": len(relations),
         "references": len(reference),
-        **{f"hits@{rank}": sum(at is not None for at in matched[:rank]) for rank in RANKS},
+        **{f"hits@{rank}": sum(index is not None for index in matched[:rank]) for rank in RANKS},
         "either": either,
-        "both": _covered(relations) + _covered(reference) - either,
+        "both": _sum_covered_time(relations) + _sum_covered_time(reference) - either,
     }
 
 
-def _covered(relations: Sequence[TimedRelation]) -> float:
+def _sum_covered_time(relations: Sequence[TimedRelation]) -> float:
     """Return the time when each triplet holds by any of the relations, summed over triplets."""
     covered, ends = 0.0, dict[tuple[str, str, str], float]()
     for relation in sorted(relations, key=lambda each: each.start):
@@ -129,7 +129,7 @@ def _covered(relations: Sequence[TimedRelation]) -> float:
     return covered
 
 
-def figures(sums: Mapping[str, Floats]) -> dict[str, Floats]:
+def compute_metrics(sums: Mapping[str, Floats]) -> dict[str, Floats]:
     """Return (D,) scores of `temporal_relations`, without counts, from (D,) sums over examples; NaN for no examples."""
     examples = np.where(sums["n"] > 0, sums["n"], np.nan)
     # With nothing to find, finding nothing is perfect only if there is an answer.
@@ -176,17 +176,17 @@ def temporal_relations(
     >>> round(result["recall_at_10"], 3), result["segment_iou"], result["coverage"]
     (0.333, 0.3, 0.5)
     """
-    answers, expected = checked(predictions, references)
+    answers, expected = check_columns(predictions, references)
     if not expected:
         raise ValueError("predictions and references are empty: there is nothing to score; give >= 1 example")
     totals: Counter[str] = Counter()
     for prediction, reference in zip(answers, expected, strict=True):
         totals.update(example_sums(prediction, reference))
-    values = figures({name: np.array([float(total)]) for name, total in totals.items()})
+    values = compute_metrics({name: np.array([float(total)]) for name, total in totals.items()})
     return {**{name: float(value[0]) for name, value in values.items()}, **counts(totals)}
 
 
-def checked(
+def check_columns(
     predictions: Any,  # noqa: ANN401
     references: Any,  # noqa: ANN401
 ) -> tuple[list[list[TimedRelation] | None], list[list[TimedRelation]]]:

@@ -10,7 +10,7 @@ from typing import Any
 import datasets
 import evaluate
 
-from .scoring import checked, temporal_relations
+from .scoring import check_columns, temporal_relations
 
 _DESCRIPTION = """\
 Temporal relations compares the relations that a model reports for a clip with the annotated ones. A relation is a
@@ -50,7 +50,7 @@ class TemporalRelations(evaluate.Metric):
 
     def add_batch(self, *, predictions: object = None, references: object = None, **kwargs: object) -> None:
         """Add examples. Raises TypeError or ValueError naming the example and the field that is wrong."""
-        answers, expected = checked(predictions, references)
+        answers, expected = check_columns(predictions, references)
         super().add_batch(
             predictions=list(map(json.dumps, answers)), references=list(map(json.dumps, expected)), **kwargs
         )

@@ -1,5 +1,5 @@
 """Temporal segmentation: frame accuracy, edit score and F1 of segments."""
 
-from .scoring import LabelledRun, clip_sums, figures, segments_of, temporal_segmentation
+from .scoring import LabelledRun, clip_sums, compute_metrics, segments_of, temporal_segmentation
 
-__all__ = ["LabelledRun", "clip_sums", "figures", "segments_of", "temporal_segmentation"]
+__all__ = ["LabelledRun", "clip_sums", "compute_metrics", "segments_of", "temporal_segmentation"]

@@ -79,10 +79,10 @@ def matched_segments(predicted: Runs, reference: Runs, percent: int) -> dict[int
         while first < len(reference) and reference[first].stop <= segment.start:
             first += 1
         overlaps: dict[int, float] = {}
-        for at in range(first, len(reference)):
-            if reference[at].start >= segment.stop:
+        for index in range(first, len(reference)):
+            if reference[index].start >= segment.stop:
                 break
-            overlaps[at] = _overlap(segment, reference[at])
+            overlaps[index] = _overlap(segment, reference[index])
         best = max(overlaps, key=overlaps.__getitem__, default=None)
         if best is not None and 100 * overlaps[best] >= percent and best not in used:
             matches[position] = best
@@ -99,7 +99,7 @@ def _overlap(first: LabelledRun, second: LabelledRun) -> float:
 
 
 def clip_sums(prediction: Labels | None, reference: Labels) -> dict[Hashable, float]:
-    """Return the contribution of a clip to the sums that `figures` takes.
+    """Return the contribution of a clip to the sums that `compute_metrics` takes.
 
     A prediction of None has no right frame and no segment.
     """
@@ -116,7 +116,7 @@ def clip_sums(prediction: Labels | None, reference: Labels) -> dict[Hashable, fl
     }
 
 
-def figures(sums: Mapping[Hashable, Floats]) -> dict[str, Floats]:
+def compute_metrics(sums: Mapping[Hashable, Floats]) -> dict[str, Floats]:
     """Return (D,) scores of `temporal_segmentation` from the (D,) sums of D selections of clips."""
     segments = sums["predicted"] + sums["reference"]
     # Without any segments no segment is wrong, if there is an answer.
@@ -149,13 +149,13 @@ def temporal_segmentation(predictions: Sequence[RawLabels | None], references: S
     >>> result["frame_accuracy"], result["edit"], result["f1_50"], result["coverage"]
     (0.6, 0.5, 0.6666666666666666, 0.5)
     """
-    answers, expected = checked(predictions, references)
+    answers, expected = check_columns(predictions, references)
     if not expected:
         raise ValueError("predictions and references are empty: there is nothing to score; give >= 1 clip")
     totals: Counter[Hashable] = Counter()
     for prediction, reference in zip(answers, expected, strict=True):
         totals.update(clip_sums(prediction, reference))
-    values = figures({name: np.array([float(total)]) for name, total in totals.items()})
+    values = compute_metrics({name: np.array([float(total)]) for name, total in totals.items()})
     counts = {"n": int(totals["n"]), "n_failed": int(totals["failed"])}
     return {**{name: float(value[0]) for name, value in values.items()}, **counts}
 
@@ -178,7 +178,7 @@ def as_labels(raw: RawLabels, where: str, length: int | None = None) -> list[str
     return labels
 
 
-def checked(predictions: Any, references: Any) -> tuple[list[Labels | None], list[Labels]]:  # noqa: ANN401
+def check_columns(predictions: Any, references: Any) -> tuple[list[Labels | None], list[Labels]]:  # noqa: ANN401
     """Check both columns. Raises TypeError unless they are lists of clips, ValueError unless equally long."""
     for name, column in (("predictions", predictions), ("references", references)):
         if column is None or isinstance(column, str | bytes | Mapping) or not hasattr(column, "__len__"):

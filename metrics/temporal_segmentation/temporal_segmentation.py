@@ -10,7 +10,7 @@ from typing import Any
 import datasets
 import evaluate
 
-from .scoring import checked, temporal_segmentation
+from .scoring import check_columns, temporal_segmentation
 
 _DESCRIPTION = """\
 Temporal segmentation compares the label that a model gives to each frame of a clip with the annotated one: frame
@@ -49,7 +49,7 @@ class TemporalSegmentation(evaluate.Metric):
 
     def add_batch(self, *, predictions: object = None, references: object = None, **kwargs: object) -> None:
         """Add clips. Raises TypeError or ValueError naming the clip and the frame that is wrong."""
-        answers, expected = checked(predictions, references)
+        answers, expected = check_columns(predictions, references)
         super().add_batch(
             predictions=list(map(json.dumps, answers)), references=list(map(json.dumps, expected)), **kwargs
         )

@@ -49,14 +49,14 @@ def tracking(predictions: Sequence[RawSequence | None], references: Sequence[Raw
     >>> round(swapped["HOTA"], 3), swapped["DetA"], round(swapped["AssA"], 3), swapped["IDSW"]
     (0.577, 1.0, 0.333, 2)
     """
-    answers, expected = checked(predictions, references)
+    answers, expected = check_columns(predictions, references)
     if not expected:
         raise ValueError("predictions and references are empty: there is nothing to score; give >= 1 sequence")
     counts = list(map(_count, answers, expected))
     n_failed = answers.count(None)
     return {
-        **_figures(counts),
-        "per_sequence": [_figures([count]) for count in counts],
+        **_compute_metrics(counts),
+        "per_sequence": [_compute_metrics([count]) for count in counts],
         "n": len(counts),
         "n_failed": n_failed,
         "coverage": 1 - n_failed / len(counts),
@@ -78,16 +78,16 @@ class SequenceCounts:
 
 
 SUMMED = ("matched", "others", "similarity", "association")
-"""The fields of `SequenceCounts` whose sums over sequences `figures` takes."""
+"""The fields of `SequenceCounts` whose sums over sequences `compute_metrics` takes."""
 
 
 def sequence_counts(prediction: RawSequence | None, reference: RawSequence) -> SequenceCounts:
     """Return the counts of one sequence. Raises TypeError or ValueError."""
-    ((answer,), (true,)) = checked([prediction], [reference])
+    ((answer,), (true,)) = check_columns([prediction], [reference])
     return _count(answer, true)
 
 
-def figures(sums: Mapping[str, Floats]) -> dict[str, Floats]:
+def compute_metrics(sums: Mapping[str, Floats]) -> dict[str, Floats]:
     """Return `HOTA`, `DetA`, `AssA` and `LocA`, each (...), from (..., 19) sums of the fields in `SUMMED`."""
     matched, others, similarity, association = (sums[name] for name in SUMMED)
     detection = matched / np.maximum(1, matched + others)
@@ -98,9 +98,9 @@ def figures(sums: Mapping[str, Floats]) -> dict[str, Floats]:
     return {name: values.mean(axis=-1) for name, values in by_threshold.items()}
 
 
-def _figures(counts: Sequence[SequenceCounts]) -> dict[str, Any]:
+def _compute_metrics(counts: Sequence[SequenceCounts]) -> dict[str, Any]:
     sums = {name: np.sum([getattr(count, name) for count in counts], axis=0) for name in SUMMED}
-    values = {name: float(value) for name, value in figures(sums).items()}
+    values = {name: float(value) for name, value in compute_metrics(sums).items()}
     return {**values, "IDSW": sum(count.switches for count in counts)}
 
 
@@ -187,7 +187,7 @@ def _switches(frames: Sequence[_FrameOverlaps], n_true: int) -> int:
     return switches
 
 
-def checked(predictions: Any, references: Any) -> tuple[list[list[Frame] | None], list[list[Frame]]]:  # noqa: ANN401
+def check_columns(predictions: Any, references: Any) -> tuple[list[list[Frame] | None], list[list[Frame]]]:  # noqa: ANN401
     """Check both columns. Raises TypeError unless they are lists of sequences, ValueError unless equally long."""
     for name, column in (("predictions", predictions), ("references", references)):
         _require_list(column, name, "one entry per sequence")

@@ -10,7 +10,7 @@ from typing import Any
 import datasets
 import evaluate
 
-from .scoring import Frame, checked, tracking
+from .scoring import Frame, check_columns, tracking
 
 _DESCRIPTION = """\
 HOTA of object masks over time (Higher Order Tracking Accuracy: how many masks are found, how exactly, and how well
@@ -57,7 +57,7 @@ class Tracking(evaluate.Metric):
 
     def add_batch(self, *, predictions: object = None, references: object = None, **kwargs: object) -> None:
         """Add sequences. Raises TypeError or ValueError naming the sequence, frame and track that are wrong."""
-        answers, expected = checked(predictions, references)
+        answers, expected = check_columns(predictions, references)
         super().add_batch(predictions=list(map(_as_json, answers)), references=list(map(_as_json, expected)), **kwargs)
 
     def _compute(self, predictions: Sequence[str], references: Sequence[str]) -> dict[str, Any]:

@@ -4,8 +4,8 @@ The rule follows the BARISTA paper (arXiv 2605.12074, section A.3.2). A predicte
 fields equal a reference relation of the same example; each reference relation is matched at most once. Strings are
 compared without surrounding white space and without case. Fractions run from 0 to 1. Needs only numpy.
 
-Every score is computed in two steps: each example adds to sums (`example_sums`), and `figures` and `tables` turn the
-sums into results. Code that resamples examples uses the same functions.
+Every score is computed in two steps: each example adds to sums (`example_sums`), and `compute_metrics` and `tables`
+turn the sums into results. Code that resamples examples uses the same functions.
 """
 
 from __future__ import annotations
@@ -57,12 +57,12 @@ def as_relation(raw: RawRelation, where: str = "relation") -> RelationTuple:
     TypeError: predictions[3][0]: target_id is '2' (str), not an integer; give the object's number as an int
     """
     fields = _fields(raw, where)
-    for at, name in enumerate(RelationTuple._fields):
+    for index, name in enumerate(RelationTuple._fields):
         value = fields[name]
         # In Python bool is an int and numpy's integers are not, so test for Integral without bool.
-        is_right = isinstance(value, Integral) and not isinstance(value, bool) if at < 2 else isinstance(value, str)
+        is_right = isinstance(value, Integral) and not isinstance(value, bool) if index < 2 else isinstance(value, str)
         if not is_right:
-            wanted = "an integer; give the object's number as an int" if at < 2 else "a string; give its name"
+            wanted = "an integer; give the object's number as an int" if index < 2 else "a string; give its name"
             raise TypeError(f"{where}: {name} is {value!r} ({type(value).__name__}), not {wanted}")
     source, target, relation_type, value = (fields[name] for name in RelationTuple._fields)
     return RelationTuple(int(source), int(target), normalise(relation_type), normalise(value))
@@ -125,7 +125,7 @@ def _f1(tp: float, predicted: float, reference: float) -> float:
     return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
 
 
-def figures(sums: Sums) -> dict[str, NDArray[np.float64]]:
+def compute_metrics(sums: Sums) -> dict[str, NDArray[np.float64]]:
     """Return (D,) scores of `tuple_f1`, without its tables. NaN for no examples."""
     n, failed = sums["n"], sums["failed"]
     # With nothing to find, finding nothing is perfect only if there is an answer.
@@ -135,7 +135,7 @@ def figures(sums: Sums) -> dict[str, NDArray[np.float64]]:
     return {
         "micro_precision": precision,
         "micro_recall": recall,
-        "micro_f1": _harmonic(precision, recall),
+        "micro_f1": _compute_harmonic_mean(precision, recall),
         "mean_example_f1": sums["f1"] / examples,
         "macro_f1": _macro_f1(sums, "relation_type", n),
         "macro_value_f1": _macro_f1(sums, "value", n),
@@ -192,10 +192,10 @@ def _fractions(
     """
     precision = np.where(predicted > 0, tp / np.maximum(predicted, 1), reference == 0)
     recall = np.where(reference > 0, tp / np.maximum(reference, 1), predicted == 0)
-    return precision, recall, _harmonic(precision, recall)
+    return precision, recall, _compute_harmonic_mean(precision, recall)
 
 
-def _harmonic(precision: NDArray[np.float64], recall: NDArray[np.float64]) -> NDArray[np.float64]:
+def _compute_harmonic_mean(precision: NDArray[np.float64], recall: NDArray[np.float64]) -> NDArray[np.float64]:
     total = precision + recall
     return np.asarray(np.where(total > 0, 2 * precision * recall / np.where(total > 0, total, 1.0), 0.0))
 
@@ -241,20 +241,20 @@ def tuple_f1(
     totals: Counter[Hashable] = Counter()
     for example in as_examples(predictions, references):
         totals.update(example_sums(*example, groups_of=groups_of))
-    values = figures({name: np.array([float(total)]) for name, total in totals.items()})
+    values = compute_metrics({name: np.array([float(total)]) for name, total in totals.items()})
     return {**{name: float(value[0]) for name, value in values.items()}, **tables(totals)}
 
 
 def as_examples(predictions: Sequence[RawExample | None], references: Sequence[RawExample]) -> list[Example]:
     """Check all examples. Raises ValueError, also for no examples, or TypeError."""
-    answers, expected = checked(predictions, references)
+    answers, expected = check_columns(predictions, references)
     if not expected:
         raise ValueError("predictions and references are empty: there is nothing to score; give >= 1 example")
     pairs = zip(answers, expected, strict=True)
     return [(None if answer is None else Counter(answer), Counter(reference)) for answer, reference in pairs]
 
 
-def checked(
+def check_columns(
     predictions: Any,  # noqa: ANN401
     references: Any,  # noqa: ANN401
 ) -> tuple[list[list[RelationTuple] | None], list[list[RelationTuple]]]:

@@ -10,7 +10,7 @@ from typing import Any
 import datasets
 import evaluate
 
-from .scoring import checked, tuple_confusion, tuple_f1
+from .scoring import check_columns, tuple_confusion, tuple_f1
 
 _DESCRIPTION = """\
 Tuple F1 compares the relations that a model reports for an image with the annotated ones. A relation is the
@@ -51,7 +51,7 @@ class TupleF1(evaluate.Metric):
 
     def add_batch(self, *, predictions: object = None, references: object = None, **kwargs: object) -> None:
         """Add examples. Raises TypeError or ValueError naming the example and the field that is wrong."""
-        answers, expected = checked(predictions, references)
+        answers, expected = check_columns(predictions, references)
         super().add_batch(
             predictions=list(map(json.dumps, answers)), references=list(map(json.dumps, expected)), **kwargs
         )

@@ -110,11 +110,11 @@ def prompts(file: str) -> Task:
 
 
 def main(job: dict[str, Any]) -> None:
-    rows = job["batch"] * job["runs"]
+    rows = job["batch"] * job["repetitions"]
     [log] = eval(
         prompts(job["prompts"]),
         model=f"batched/{job['model']}",
-        epochs=job["runs"],
+        epochs=job["repetitions"],
         limit=job["count"],
         temperature=job["temperature"],
         max_tokens=job["new_tokens"],

@@ -27,13 +27,17 @@ def main(job: dict[str, Any]) -> None:
         job["model"],
         dtype="float32",
         enforce_eager=True,
-        max_num_seqs=job["batch"] * job["runs"],
+        max_num_seqs=job["batch"] * job["repetitions"],
         max_model_len=4096,
         limit_mm_per_prompt={"image": 8, "video": 0},
         seed=0,
     )
     sampling = SamplingParams(
-        n=job["runs"], temperature=job["temperature"], max_tokens=job["new_tokens"], seed=0, skip_special_tokens=True
+        n=job["repetitions"],
+        temperature=job["temperature"],
+        max_tokens=job["new_tokens"],
+        seed=0,
+        skip_special_tokens=True,
     )
     outputs = llm.chat([conversation(row) for row in rows], sampling, use_tqdm=False)
     answers = {row["id"]: [each.text for each in output.outputs] for row, output in zip(rows, outputs, strict=True)}

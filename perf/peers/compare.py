@@ -44,7 +44,7 @@ class Repeat:
     counts: tuple[int, int]
     answers: Answers
 
-    def figures(self) -> dict[str, float]:
+    def compute_metrics(self) -> dict[str, float]:
         """Seconds before the first answer, seconds an answer from then on, and MiB."""
         further = self.counts[1] - self.counts[0]
         wall, cpu = (self.many.wall - self.few.wall) / further, (self.many.cpu - self.few.cpu) / further
@@ -91,7 +91,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
 def measure(scenario: Scenario, options: argparse.Namespace) -> Repeats:
     """All repeats of one scenario, the sides in turn."""
     few, many = (_FEW_QUICK, _MANY_QUICK) if options.quick else (_FEW, _MANY)
-    counts = -(-few // scenario.runs), -(-many // scenario.runs)
+    counts = -(-few // scenario.repetitions), -(-many // scenario.repetitions)
     sides, data = (OURS, *options.peers), make_data(WORK, many)
     prompts = export(data, scenario.task, many, WORK / f"{scenario.task}-{many}.parquet")
     repeats: Repeats = {side: [] for side in sides}
@@ -108,7 +108,7 @@ def measure(scenario: Scenario, options: argparse.Namespace) -> Repeats:
                         model=make_model(WORK / "model"),
                         out=WORK / "out" / side,
                         count=count,
-                        runs=scenario.runs,
+                        repetitions=scenario.repetitions,
                         temperature=scenario.temperature,
                         batch=_BATCH,
                         new_tokens=_NEW_TOKENS,
@@ -119,7 +119,7 @@ def measure(scenario: Scenario, options: argparse.Namespace) -> Repeats:
                 for count in counts
             ]
             (cost_of_few, _), (cost_of_many, answers) = asked
-            in_all = counts[0] * scenario.runs, counts[1] * scenario.runs
+            in_all = counts[0] * scenario.repetitions, counts[1] * scenario.repetitions
             repeats[side].append(Repeat(cost_of_few, cost_of_many, in_all, answers))
             cpu = f"{cost_of_few.cpu:.1f} and {cost_of_many.cpu:.1f} CPU seconds"
             print(f"{scenario.name}, repeat {number + 1}, {side}: {cpu}", file=sys.stderr)
@@ -133,18 +133,18 @@ def equal_answers(ours: Answers, theirs: Answers) -> tuple[int, int]:
     """
     if ours.keys() != theirs.keys():
         raise SystemExit(f"not the same prompts were answered: {len(ours)} and {len(theirs)}")
-    same = sum([_bare(text) for text in ours[key]] == [_bare(text) for text in theirs[key]] for key in ours)
+    same = sum([_strip(text) for text in ours[key]] == [_strip(text) for text in theirs[key]] for key in ours)
     return same, len(ours)
 
 
-def _bare(text: str) -> str:
+def _strip(text: str) -> str:
     return text.strip().rstrip("\ufffd").strip()
 
 
 def _as_json(sides: Repeats) -> Mapping[str, object]:
     return {
         side: [
-            {"few": asdict(each.few), "many": asdict(each.many), "answers": each.counts, **each.figures()}
+            {"few": asdict(each.few), "many": asdict(each.many), "answers": each.counts, **each.compute_metrics()}
             for each in repeats
         ]
         for side, repeats in sides.items()
@@ -153,7 +153,7 @@ def _as_json(sides: Repeats) -> Mapping[str, object]:
 
 def table(measured: Mapping[Scenario, Repeats]) -> Iterator[str]:
     """Lines of Markdown: a row for each scenario and peer, median (least to largest) of the repeats' ratios."""
-    names = list(Repeat(Cost(1, 1, 1), Cost(2, 2, 2), (1, 2), {}).figures())
+    names = list(Repeat(Cost(1, 1, 1), Cost(2, 2, 2), (1, 2), {}).compute_metrics())
     yield f"| asked | peer | {' | '.join(names)} | equal answers |"
     yield "|:--|:--|" + "--:|" * (len(names) + 1)
     for scenario, sides in measured.items():
@@ -161,10 +161,12 @@ def table(measured: Mapping[Scenario, Repeats]) -> Iterator[str]:
         for peer, theirs in sides.items():
             if peer == OURS:
                 continue
-            figures = [(our.figures(), their.figures()) for our, their in zip(ours, theirs, strict=True)]
-            ratios = [[their[name] / our[name] for our, their in figures] for name in names]
+            metrics = [
+                (our.compute_metrics(), their.compute_metrics()) for our, their in zip(ours, theirs, strict=True)
+            ]
+            ratios = [[their[name] / our[name] for our, their in metrics] for name in names]
             same, count = equal_answers(ours[0].answers, theirs[0].answers)
-            equal = f"{same} of {count}" if scenario.runs == 1 else "drawn otherwise"
+            equal = f"{same} of {count}" if scenario.repetitions == 1 else "drawn otherwise"
             yield f"| {scenario.name} | {peer} | {' | '.join(map(_spread, ratios))} | {equal} |"
 
 

@@ -32,17 +32,17 @@ class Scenario:
 
     name: str
     task: str
-    runs: int = 1
+    repetitions: int = 1
 
     @property
     def temperature(self) -> float:
-        return 0.0 if self.runs == 1 else 0.7
+        return 0.0 if self.repetitions == 1 else 0.7
 
 
 SCENARIOS = (
     Scenario("one image", "grounding"),
     Scenario("six frames", "temporal_vqa"),
-    Scenario("3 runs of a prompt of six frames", "temporal_vqa", runs=3),
+    Scenario("3 runs of a prompt of six frames", "temporal_vqa", repetitions=3),
 )
 
 

@@ -55,7 +55,7 @@ class Job:
     model: Path
     out: Path
     count: int
-    runs: int
+    repetitions: int
     temperature: float
     batch: int
     new_tokens: int
@@ -124,7 +124,7 @@ def _our_command(job: Job) -> list[str | Path]:
         "device": "cpu",
         "dtype": "float32",
         "limit": job.count,
-        "runs": job.runs,
+        "repetitions": job.repetitions,
         "temperature": job.temperature,
         "max-new-tokens": job.new_tokens,
         "batch-size": job.batch,
@@ -145,9 +145,9 @@ def _lmms_eval_arguments(job: Job) -> list[str | Path]:
         "model_args": f"pretrained={job.model},device=cpu,device_map=cpu,{pixels}",
         "tasks": "prompts",
         "include_path": tasks,
-        "batch_size": job.batch * job.runs,  # it counts answers
+        "batch_size": job.batch * job.repetitions,  # it counts answers
         "limit": job.count,
-        "repeats": job.runs,
+        "repeats": job.repetitions,
         "output_path": job.out / "results",
     }
     return [*(part for name, value in settings.items() for part in (f"--{name}", str(value))), "--log_samples"]
@@ -157,7 +157,7 @@ def _our_answers(job: Job) -> Answers:
     answers: Answers = defaultdict(list)
     (log,) = (job.out / "run").glob("*/samples.jsonl")
     records = [json.loads(line) for line in log.read_text().splitlines()]
-    for record in sorted(records, key=lambda record: record["run"]):
+    for record in sorted(records, key=lambda record: record["repetition"]):
         answers[record["example_id"]].append(record["text"])
     return dict(answers)
 

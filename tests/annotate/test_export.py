@@ -49,9 +49,9 @@ def test_two_annotators_who_say_the_same_agree_wholly(
     other = annotated(small_kitchen, started(small_kitchen, tmp_path / "second"), by="ben")
     result = export(tracked_video.folder.parent, tmp_path / "same", second=other.folder.parent).videos[VIDEO].agreement
     assert result is not None
-    figures = msgspec.structs.asdict(result)
-    assert figures.pop("keyframes") == len(tracked_video.asked_segments())
-    assert set(figures.values()) == {1.0}
+    metrics = msgspec.structs.asdict(result)
+    assert metrics.pop("keyframes") == len(tracked_video.asked_segments())
+    assert set(metrics.values()) == {1.0}
 
 
 def test_agreement_falls_where_annotators_differ(

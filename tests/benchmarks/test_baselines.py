@@ -51,9 +51,9 @@ def others_of(examples: Sequence[Example]) -> dict[str, tuple[Example, ...]]:
 
 
 def scores(task: Task, examples: Sequence[Example], answer: Callable[[Example], str]) -> float:
-    figures = answer_all(task, examples, answer)
-    assert figures["n_failed"] == 0
-    return float(figures[task.primary])
+    metrics = answer_all(task, examples, answer)
+    assert metrics["n_failed"] == 0
+    return float(metrics[task.primary])
 
 
 @pytest.mark.full

@@ -106,7 +106,7 @@ def test_every_answer_is_read_as_released(answers: Answers, compared: Compared) 
 
 
 @pytest.mark.full
-def test_the_figures_of_every_example_are_the_released_ones(answers: Answers, compared: Compared) -> None:
+def test_the_metrics_of_every_example_are_the_released_ones(answers: Answers, compared: Compared) -> None:
     for row in asked(answers.rows):
         if not (row["error"] or "").startswith("raises"):
             compared(answers.task.name, "answers scored, every score", 1)
@@ -126,7 +126,7 @@ def records(answers: Answers, rows: Sequence[dict[str, Any]]) -> list[ReleasedRe
     return made
 
 
-def test_the_figures_of_every_run_are_the_released_ones(answers: Answers, compared: Compared) -> None:
+def test_the_metrics_of_every_run_are_the_released_ones(answers: Answers, compared: Compared) -> None:
     assert len(answers.metrics) >= 10
     for name, expected in answers.metrics.items():
         run = records(answers, [row for row in answers.rows if row["set"] == name])

@@ -196,5 +196,5 @@ def test_examples_are_those_read_off_the_files_frame_by_frame(
     for number, content in enumerate(videos):
         write_release(root, f"v{number}", content, video=False)
     expected = [item for content in videos for item in _by_hand(content, rng)]
-    items = derive(root, GroundingSampling(draw_seed=3))
+    items = derive(root, GroundingSampling(sampling_seed=3))
     assert [(e.frames[0].frame_index, e.inputs["phrase"], e.metadata["objects"]) for e in items] == expected

@@ -131,7 +131,7 @@ def test_a_failed_answer_counts_as_empty(example: Example) -> None:
     assert TASK.score(example, None) == {"mean_best_iou": 0.0}
 
 
-def test_figures_without_a_reference_are_left_out(example: Example) -> None:
+def test_metrics_without_a_reference_are_left_out(example: Example) -> None:
     result = TASK.aggregate([Scored(example, None)])
     # The cup is 20 x 20 pixels: small; there are no medium and large objects.
     assert {name for name in result if name.startswith("map_")} == {"map_50", "map_75", "map_small"}

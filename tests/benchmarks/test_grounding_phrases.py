@@ -118,7 +118,7 @@ def test_without_a_relation_the_colours_alone_decide(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("sampling", "seed"),
-    [(GroundingSampling(draw_seed=7), 7), (GroundingSampling(seed=5), 5), (GroundingSampling(seed=None), 0)],
+    [(GroundingSampling(sampling_seed=7), 7), (GroundingSampling(seed=5), 5), (GroundingSampling(seed=None), 0)],
 )
 def test_one_generator_draws_the_relations_of_all_videos(tmp_path: Path, sampling: Sampling, seed: int) -> None:
     """Every object with a relation draws, also one that is not described or has only one; repeated ones weigh more."""

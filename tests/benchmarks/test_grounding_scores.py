@@ -49,8 +49,8 @@ def test_the_release_ignores_confidences() -> None:
     released = Grounding()
     answer = read(released, {"bboxes": [BOX, OTHER], "scores": [0.25, 1]}, SIZE, PIXELS)
     assert "scores" not in answer.value
-    figures = released.aggregate([Scored(example(0, BOX), answer)])
-    assert figures["constant_scores"] is True
+    metrics = released.aggregate([Scored(example(0, BOX), answer)])
+    assert metrics["constant_scores"] is True
 
 
 @pytest.mark.parametrize(
@@ -126,6 +126,6 @@ def test_answers_without_boxes_need_no_confidences() -> None:
 @pytest.mark.parametrize("draws", [1, 2])
 def test_a_draw_weighs_samples_as_if_they_were_given_as_often(times: tuple[int, ...], draws: int) -> None:
     samples = samples_of(REFERENCE, RANKED)
-    drawn = TASK.statistics(samples).figures(np.array([times] * draws, dtype=float))
+    drawn = TASK.statistics(samples).compute_metrics(np.array([times] * draws, dtype=float))
     again = TASK.aggregate([sample for sample, count in zip(samples, times, strict=True) for _ in range(count)])
     assert all(drawn[name].tolist() == [again[name]] * draws for name in ("map", "map_50", "f1@50", "mean_best_iou"))

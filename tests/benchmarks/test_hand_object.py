@@ -183,14 +183,14 @@ def test_a_failed_answer_counts_as_none_predicted(example: Example) -> None:
     result = TASK.aggregate([Scored(example, full), Scored(example, None)])
     assert (result["precision"], result["recall"], result["no_detection_rate"]) == (1.0, 0.5, 0.5)
     assert (result["n"], result["n_failed"], result["coverage"]) == (2, 1, 0.5)
-    figures = {"recall": 0.5, "object_iou": 1.0, "hand_iou": 1.0, "hand_type_accuracy": 1.0, "support": 2}
-    assert result["per_hand_type"] == {"both": figures}
-    assert result["per_category"] == {"coffee cup": figures}
+    metrics = {"recall": 0.5, "object_iou": 1.0, "hand_iou": 1.0, "hand_type_accuracy": 1.0, "support": 2}
+    assert result["per_hand_type"] == {"both": metrics}
+    assert result["per_category"] == {"coffee cup": metrics}
     assert TASK.score(example, full) == {"precision": 1.0, "recall": 1.0, "f1": 1.0}
     assert TASK.score(example, None) == {"precision": 0.0, "recall": 0.0, "f1": 0.0}
 
 
-def test_figures_of_nothing_are_left_out(example: Example) -> None:
+def test_metrics_of_nothing_are_left_out(example: Example) -> None:
     result = TASK.aggregate([Scored(example, None)])
     assert "object_iou" not in result
     assert result["f1"] == 0.0

@@ -55,7 +55,7 @@ def test_the_vocabulary_describes_the_45_categories() -> None:
 
 def test_means_count_unreadable_answers_as_nothing() -> None:
     statistics = lexical_statistics([Overlap(1.0, 0.5, 0.6), None, NO_OVERLAP], ["a", "a", "b"])
-    result = statistics.published_figures()
+    result = statistics.published_metrics()
     assert result["lexical_f1"] == pytest.approx(0.2)
     assert result["per_category"]["a"] == {
         "lexical_f1": 0.3,
@@ -65,4 +65,4 @@ def test_means_count_unreadable_answers_as_nothing() -> None:
     }
     assert (result["n"], result["n_failed"], result["coverage"]) == (3, 1, pytest.approx(2 / 3))
     assert statistics.scores()["lexical_f1"].tolist() == [0.6, 0.0, 0.0]
-    assert statistics.subset([0]).published_figures()["per_category"].keys() == {"a"}
+    assert statistics.subset([0]).published_metrics()["per_category"].keys() == {"a"}

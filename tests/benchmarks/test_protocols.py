@@ -81,7 +81,7 @@ def test_the_protocol_is_part_of_an_examples_identity_only_where_it_makes_anothe
 ) -> None:
     ours, papers = tasks(name)
     sampling = {key: getattr(ours.sampling, key) for key in ours.sampling.names() if key not in COMMON}
-    first, other = (list(map(t.stamped, examples(t, small_kitchen, **sampling)[:5])) for t in (ours, papers))
+    first, other = (list(map(t.stamp, examples(t, small_kitchen, **sampling)[:5])) for t in (ours, papers))
     assert all("protocol" not in example.metadata for example in first)
     write_frozen(other, tmp_path / "f.jsonl")
     read = list(read_frozen(tmp_path / "f.jsonl"))

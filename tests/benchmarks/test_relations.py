@@ -246,16 +246,16 @@ def test_the_papers_protocol_drops_numbers_that_are_not_whole_and_fields_that_ar
     assert parsed == Prediction({"relations": [ONE]}, dropped=3)
 
 
-def test_truths_of_unread_answers_count_in_the_pooled_figures_and_not_by_type() -> None:
+def test_truths_of_unread_answers_count_in_the_pooled_metrics_and_not_by_type() -> None:
     asked = Example("e", "barista", "relations", "", (FrameRef("v", 0),), {"objects": []}, {"relations": [ONE]})
     samples = [Scored(asked, Prediction({"relations": [ONE]})), Scored(asked, None)]
     both = [task.aggregate(samples) for task in (TASK, Relations(options={"protocol": "paper"}))]
-    assert [figures["micro_recall"] for figures in both] == [0.5, 0.5]
-    assert [figures["per_relation_type"]["position"]["recall"] for figures in both] == [1.0, 0.5]
-    for task, figures in zip((TASK, Relations(options={"protocol": "paper"})), both, strict=True):
-        drawn = task.statistics(samples).figures(np.ones((1, 2)))
+    assert [metrics["micro_recall"] for metrics in both] == [0.5, 0.5]
+    assert [metrics["per_relation_type"]["position"]["recall"] for metrics in both] == [1.0, 0.5]
+    for task, metrics in zip((TASK, Relations(options={"protocol": "paper"})), both, strict=True):
+        drawn = task.statistics(samples).compute_metrics(np.ones((1, 2)))
         assert {name: values[0] for name, values in drawn.items()} == pytest.approx(
-            {name: figures[name] for name in drawn}
+            {name: metrics[name] for name in drawn}
         )
 
 

@@ -10,12 +10,12 @@ import pytest
 from barista_bench.benchmarks.release_records import (
     PlacedRecord,
     annotation_files,
+    convert_record,
     elements,
     keep_first,
     media_folder,
     read_each,
     read_values,
-    typed,
 )
 from barista_bench.errors import DataError, RecordError
 from barista_bench.scene_graph import ProblemLog
@@ -35,7 +35,8 @@ def values_of(tmp_path: Path, name: str, content: bytes) -> tuple[list[PlacedRec
 def cups_of(values: list[PlacedRecord]) -> tuple[list[str], list[str]]:
     log = ProblemLog("cups.json")
     cups = [
-        cup.name for _, cup in read_each(values, lambda placed: typed(placed.value, Cup), log, "the cup is left out")
+        cup.name
+        for _, cup in read_each(values, lambda placed: convert_record(placed.value, Cup), log, "the cup is left out")
     ]
     return cups, [str(problem) for problem in log]
 
@@ -75,13 +76,13 @@ def test_what_no_field_takes_costs_the_element_that_holds_it(tmp_path: Path, nam
 def test_no_number_beyond_all_bounds_reaches_a_record(tmp_path: Path, size: bytes) -> None:
     ((whole,), _) = values_of(tmp_path, "cups.json", b'{"name": "a", "sizes": [1, ' + size + b"]}")
     with pytest.raises(RecordError) as raised:
-        typed(whole.value, Cup)
+        convert_record(whole.value, Cup)
     assert raised.value.key == "sizes[1]"
 
 
 def test_what_stands_beside_what_is_read_does_no_harm(tmp_path: Path) -> None:
     ((whole,), _) = values_of(tmp_path, "cups.json", rb'{"name": "\ud83d\ude00", "\ud800": 1, "other": "\udfff"}')
-    assert typed(whole.value, Cup).name == "\U0001f600"
+    assert convert_record(whole.value, Cup).name == "\U0001f600"
     assert json.dumps(list(map(str, whole.value))).isascii()  # type: ignore[call-overload]
 
 

@@ -64,8 +64,8 @@ def run(name: str, *errors: str | None, judged: dict[str, Any] | None = None) ->
 
 
 def test_a_result_of_boxes_holds_them_as_written_in_the_models_order() -> None:
-    figures = result("grounding")
-    assert figures == {
+    metrics = result("grounding")
+    assert metrics == {
         "_category": "cup",
         "_frame_height": 200,
         "_frame_width": 400,
@@ -107,13 +107,13 @@ def test_a_result_of_an_unread_answer_lacks_the_answer_alone(name: str, answer_k
     assert unread.keys() <= result(name).keys()
 
 
-def test_figures_by_type_have_the_type_without_case_and_count_answered_frames_alone() -> None:
+def test_metrics_by_type_have_the_type_without_case_and_count_answered_frames_alone() -> None:
     by_type = {"position": {"tp": 1, "pred_count": 1, "gt_count": 1, "precision": 1.0, "recall": 1.0, "f1": 1.0}}
     assert result("relations")["per_relation_type"] == by_type
     assert task_metrics(*run("relations", None, UNREAD, FAILED))["per_relation_type"] == by_type
 
 
-def test_common_figures_tell_unread_answers_from_missing_ones() -> None:
+def test_common_metrics_tell_unread_answers_from_missing_ones() -> None:
     _, records = run("relations", None, UNREAD, FAILED, None)
     assert common_metrics(records) == {
         "examples_total": 4,
@@ -166,7 +166,7 @@ def _about(values: dict[str, Any]) -> dict[str, Any]:
     return {key: _about(value) if isinstance(value, dict) else pytest.approx(value) for key, value in values.items()}
 
 
-def test_a_run_without_any_answer_has_no_figures_of_boxes() -> None:
+def test_a_run_without_any_answer_has_no_metrics_of_boxes() -> None:
     grounding = task_metrics(*run("grounding", FAILED, FAILED))
     assert grounding.pop("per_category") == {}
     assert set(grounding.values()) == {None}
@@ -180,7 +180,7 @@ def test_a_run_without_any_answer_has_no_figures_of_boxes() -> None:
     assert {value for value in metrics.values() if value is not None} == {0}
 
 
-def test_judged_figures_are_means_of_the_scores_that_there_are() -> None:
+def test_judged_metrics_are_means_of_the_scores_that_there_are() -> None:
     judged = {"geval_accuracy_score": 0.25, "geval_completeness_score": None, "geval_mean_score": 0.25}
     task, records = run("temporal_vqa", None, None, FAILED, judged=judged)
     metrics = task_metrics(task, records)
@@ -194,7 +194,7 @@ def test_judged_figures_are_means_of_the_scores_that_there_are() -> None:
 
 
 @pytest.mark.parametrize("name", ["grounding", "hand_object", "relations", "activity"])
-def test_figures_of_a_run_are_those_of_the_tasks_own(name: str) -> None:
+def test_metrics_of_a_run_are_those_of_the_tasks_own(name: str) -> None:
     task, records = run(name, None, UNREAD, None)
     answer = task.parse(CASES[name][2], CASES[name][0], BOXES)
     assert isinstance(answer, Prediction)

@@ -74,14 +74,14 @@ def test_the_oracle_has_the_best_score_by_every_combination_of_options(
 ) -> None:
     for task in with_every_option(kind, itertools.product):
         samples = [answered(task, example, task.reference_answer(example, BOXES)) for example in examples[kind]]
-        figures = task.aggregate(samples)
-        assert figures[task.primary] == pytest.approx(1.0, abs=1e-9), task.chosen
+        metrics = task.aggregate(samples)
+        assert metrics[task.primary] == pytest.approx(1.0, abs=1e-9), task.chosen
         for sample in samples:
             assert task.score(sample.example, sample.prediction)[task.sample_score] == pytest.approx(1.0, abs=1e-9)
 
 
 @pytest.mark.parametrize("kind", RESAMPLED, ids=lambda kind: f"{kind.benchmark}-{kind.name}")
-def test_drawn_figures_are_those_of_the_samples_drawn_by_every_option(
+def test_drawn_metrics_are_those_of_the_samples_drawn_by_every_option(
     kind: type[Task], examples: dict[type[Task], list[Example]]
 ) -> None:
     for task in with_every_option(kind, each_value_once):
@@ -93,7 +93,7 @@ def test_drawn_figures_are_those_of_the_samples_drawn_by_every_option(
         weights = np.ones((1, len(samples)))
         if not task.scores_whole_units:  # whose draws are no lists of samples
             weights = np.vstack([weights, np.random.default_rng(1).integers(0, 3, (4, len(samples)))])
-        drawn, slow = task.statistics(samples).figures(weights), drawn_out(task, samples, weights)
+        drawn, slow = task.statistics(samples).compute_metrics(weights), drawn_out(task, samples, weights)
         assert task.primary in drawn
         for name, values in drawn.items():
             wanted = slow.get(name, [np.nan] * len(weights))

@@ -83,7 +83,9 @@ def test_questions_do_not_give_the_answer_away(examples: list[Example]) -> None:
         assert TASK.score(e, Prediction({"answer": question}))["lexical_f1"] == 0.0
 
 
-@pytest.mark.parametrize(("seeds", "seed"), [({"seed": 7}, 7), ({"seed": 7, "draw_seed": 3}, 3), ({"seed": None}, 0)])
+@pytest.mark.parametrize(
+    ("seeds", "seed"), [({"seed": 7}, 7), ({"seed": 7, "sampling_seed": 3}, 3), ({"seed": None}, 0)]
+)
 def test_each_category_is_capped_by_one_generator_over_all_videos(
     tmp_path: Path, seeds: dict[str, int | None], seed: int
 ) -> None:

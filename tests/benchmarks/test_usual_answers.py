@@ -23,7 +23,7 @@ from barista_bench.benchmarks.barista.relation_answers import (
 from barista_bench.benchmarks.kinds.box_answers import usual_boxes
 from barista_bench.benchmarks.lexical import content_words, most_typical_text
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.remembering import remembered
+from barista_bench.core.remembering import remember
 from barista_bench.core.task import Example, FrameRef
 
 GRID = BoxFormat()
@@ -221,7 +221,7 @@ def test_a_question_never_asked_is_answered_as_the_one_most_like_it() -> None:
 def test_a_set_of_examples_is_looked_at_once_if_it_cannot_change() -> None:
     looked: dict[int, int] = defaultdict(int)
 
-    @remembered
+    @remember
     def count(examples: Sequence[Example]) -> int:
         looked[len(examples)] += 1
         return len(examples)

@@ -72,8 +72,8 @@ def lines(folder: Path) -> int:
 def answers(folder: Path) -> dict[tuple[str, int], tuple[str, str, Status, str | None]]:
     """Records by example and repetition, of a log that has one record of each."""
     records: list[SampleRecord] = list(read_records(folder / LOG_FILE))
-    assert max(Counter((r.example_id, r.run) for r in records).values()) == 1
-    return {(r.example_id, r.run): (r.key, r.fingerprint, r.status, r.text) for r in records}
+    assert max(Counter((r.example_id, r.repetition) for r in records).values()) == 1
+    return {(r.example_id, r.repetition): (r.key, r.fingerprint, r.status, r.text) for r in records}
 
 
 @pytest.mark.parametrize(
@@ -84,16 +84,16 @@ def answers(folder: Path) -> dict[tuple[str, int], tuple[str, str, Status, str |
 def test_a_node_that_is_killed_costs_no_answer_and_doubles_none(
     settings: dict, count: int, killed_after: int, cluster: LocalCluster, linked: Path, tmp_path: Path
 ) -> None:
-    run(linked, tmp_path / "here", runs=1, **settings)
+    run(linked, tmp_path / "here", repetitions=1, **settings)
     out = tmp_path / "there"
     with cluster.killing(lambda: lines(out) > killed_after) as killed:
-        session = run(linked, out, runs=1, cluster=cluster.address, **settings)
+        session = run(linked, out, repetitions=1, cluster=cluster.address, **settings)
         assert killed.is_set()
     assert (session.asked, session.failed) == (count, 0)
     assert answers(out) == answers(tmp_path / "here")
     assert len(answers(out)) == count
-    assert run(linked, out, runs=1, **settings).asked == 0
-    assert score(out).results.figures == score(tmp_path / "here").results.figures
+    assert run(linked, out, repetitions=1, **settings).asked == 0
+    assert score(out).results.metrics == score(tmp_path / "here").results.metrics
 
 
 @pytest.mark.parametrize("frames", ["frozen", "linked"])
@@ -130,10 +130,10 @@ def test_a_task_that_asks_on_does_so_on_a_cluster(
     cluster: LocalCluster, generated: Callable[[str], Path], tmp_path: Path
 ) -> None:
     data = build(generated("vista"), tmp_path / "vista", benchmark="vista", cache=False).folder
-    run(data, tmp_path / "here", model="chance", runs=1)
-    run(data, tmp_path / "there", model="chance", runs=1, cluster=cluster.address)
+    run(data, tmp_path / "here", model="chance", repetitions=1)
+    run(data, tmp_path / "there", model="chance", repetitions=1, cluster=cluster.address)
     assert answers(tmp_path / "there") == answers(tmp_path / "here")
-    assert score(tmp_path / "there").results.figures == score(tmp_path / "here").results.figures
+    assert score(tmp_path / "there").results.metrics == score(tmp_path / "here").results.metrics
 
 
 def test_stages_of_annotation_make_the_same_files_and_a_node_that_is_killed_takes_none_along(
@@ -160,9 +160,9 @@ def test_a_judge_on_a_cluster_gives_the_same_verdicts(
 ) -> None:
     sampling = {"referring": {"limit": 6}}
     data = build(small_kitchen, tmp_path / "data", configs=["referring"], sampling=sampling, cache=False).folder
-    run(data, tmp_path / "here", task=("referring",), model="chance", runs=1)
+    run(data, tmp_path / "here", task=("referring",), model="chance", repetitions=1)
     shutil.copytree(tmp_path / "here", tmp_path / "there")
-    settings = {"draws": 2, "max_new_tokens": 8, "device": "cpu"}
+    settings = {"verdicts_per_answer": 2, "max_new_tokens": 8, "device": "cpu"}
     here = judge(tmp_path / "here", "tiny", **settings)
     there = judge(tmp_path / "there", "tiny", cluster=cluster.address, **settings)
     verdicts = [{r.key: (r.status, r.text) for r in read_records(s.folder / "verdicts.jsonl")} for s in (here, there)]
@@ -179,20 +179,20 @@ def test_what_ends_every_copy_that_it_is_given_to_fails_and_the_rest_is_answered
     variables = {"PYTHONPATH": f"{tmp_path}:{ROOT}"}
     node = cluster.add_node(num_cpus=4, num_gpus=4, env_vars=variables)
     try:
-        settings = {"model": "chance", "device": "cuda", "limit": 400, "runs": 1}
+        settings = {"model": "chance", "device": "cuda", "limit": 400, "repetitions": 1}
         session = run(linked, tmp_path / "run", cluster=cluster.address, **settings)
     finally:
         cluster.remove(node)
     assert session.failed <= 2  # it, and at most what a copy had in hand beside it
     assert "3 copies of the model were lost" in session.first_failure
     assert session.asked + session.failed == 400
-    assert run(linked, tmp_path / "run", model="chance", limit=400, runs=1).asked == session.failed
+    assert run(linked, tmp_path / "run", model="chance", limit=400, repetitions=1).asked == session.failed
 
 
 def test_with_all_copies_lost_the_run_ends_and_goes_on_at_the_next_start(
     cluster: LocalCluster, linked: Path, tmp_path: Path
 ) -> None:
-    out, settings = tmp_path / "run", {"model": "chance", "runs": 1, "limit": 3_000}
+    out, settings = tmp_path / "run", {"model": "chance", "repetitions": 1, "limit": 3_000}
     with (
         pytest.raises(ClusterError, match="all copies of the model were lost"),
         cluster.killing(lambda: lines(out) > 500, num_gpus=1),

@@ -156,7 +156,7 @@ def strangers(tmp_path_factory):
 
 @pytest.mark.full
 @every_sample
-def test_a_stranger_gets_the_same_figures(name, sample, loaded, strangers, request):
+def test_a_stranger_gets_the_same_metrics(name, sample, loaded, strangers, request):
     want = json.loads(json.dumps(loaded.compute(name, sample, sample.columns)))
     assert_same(strangers[request.node.callspec.id], want)
 
@@ -201,7 +201,7 @@ def test_the_order_of_examples_does_not_matter(name, sample, loaded):
 
 
 @every_sample
-def test_however_examples_are_handed_in_the_figures_are_the_same(name, sample, loaded, tmp_path):
+def test_however_examples_are_handed_in_the_metrics_are_the_same(name, sample, loaded, tmp_path):
     want = loaded.compute(name, sample, sample.columns)
     for cut in range(1, size(sample)):
         first, rest = rows_of(sample.columns, range(cut)), rows_of(sample.columns, range(cut, size(sample)))

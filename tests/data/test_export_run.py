@@ -70,7 +70,7 @@ def test_a_released_folder_comes_back(name: str, six_frozen: Path, kitchen_relea
         record["raw_text"] for record in said
     ]
     made = back_equals(theirs, tmp_path, kitchen_release)
-    assert made.other_results == made.other_figures == ()
+    assert made.other_results == made.other_metrics == ()
 
 
 def test_what_our_records_have_no_field_for_comes_back(six_frozen: Path, tmp_path: Path) -> None:
@@ -121,47 +121,47 @@ def test_scores_of_a_judge_become_verdicts_and_come_back(six_frozen: Path, tmp_p
     examples = ours(six_frozen, "temporal_vqa")
     theirs = released(six_frozen, tmp_path, examples, judged_records(examples))
     made = back_equals(theirs, tmp_path, six_frozen)
-    assert made.other_results == made.other_figures == ()
+    assert made.other_results == made.other_metrics == ()
     (judged,) = all_judged(score(tmp_path / "imported"))
     metrics = json.loads((theirs / "metrics.json").read_text())
     assert judged.results.judge.name == "gemini-3-flash"
     assert judged.results.coverage.answered == 3
-    assert judged.results.figures["mean"].mean == metrics["mean_geval_score"]
-    assert judged.results.figures["accuracy"].mean == metrics["mean_geval_accuracy"] == pytest.approx(0.6)
-    assert judged.results.figures["completeness"].mean == metrics["mean_geval_completeness"] == 0.123456789
+    assert judged.results.metrics["mean"].mean == metrics["mean_geval_score"]
+    assert judged.results.metrics["accuracy"].mean == metrics["mean_geval_accuracy"] == pytest.approx(0.6)
+    assert judged.results.metrics["completeness"].mean == metrics["mean_geval_completeness"] == 0.123456789
     reasons = {verdict.text for verdicts in judged.verdicts.values() for verdict in verdicts if verdict.score is None}
     assert reasons == {"geval_error: Timeout: slow", "unknown_criterion: accuracy"}
 
 
 @pytest.mark.parametrize("name", task_names("barista"))
-def test_a_run_of_ours_keeps_its_figures(name: str, six_frozen: Path, kitchen_release: Path, tmp_path: Path) -> None:
-    run(six_frozen, tmp_path / "ours", task=name, model="chance", runs=1)
+def test_a_run_of_ours_keeps_its_metrics(name: str, six_frozen: Path, kitchen_release: Path, tmp_path: Path) -> None:
+    run(six_frozen, tmp_path / "ours", task=name, model="chance", repetitions=1)
     done = export_run(tmp_path / "ours", tmp_path / "released")
     assert sorted(path.name for path in (tmp_path / "released").iterdir()) == sorted(FILES)
     made = import_run(tmp_path / "released", tmp_path / "again", root=kitchen_release)
-    assert (done.records, made.other_results, made.other_figures) == (len(ours(six_frozen, name)), (), ())
+    assert (done.records, made.other_results, made.other_metrics) == (len(ours(six_frozen, name)), (), ())
     first, other = (score(tmp_path / folder).results for folder in ("ours", "again"))
     assert other.coverage == first.coverage
     if name == "referring":
         return  # its words are compared with a sentence of ours, which released lines do not hold
-    assert {k: v.runs for k, v in other.figures.items()} == {k: v.runs for k, v in first.figures.items()}
+    assert {k: v.repetitions for k, v in other.metrics.items()} == {k: v.repetitions for k, v in first.metrics.items()}
 
 
 def test_the_look_of_marks_is_that_of_the_set(kitchen_release: Path, tmp_path: Path) -> None:
     look = {"mask_alpha": 0.25, "boundary_alpha": 0.75, "font_size": 14}
     build(kitchen_release, tmp_path / "barista", configs=["relations"], sampling={"limit": 2, **look}, cache=False)
-    run(tmp_path / "barista", tmp_path / "ours", task="relations", model="chance", runs=1)
+    run(tmp_path / "barista", tmp_path / "ours", task="relations", model="chance", repetitions=1)
     export_run(tmp_path / "ours", tmp_path / "released")
     params = json.loads((tmp_path / "released/run_config.json").read_text())["task_params"]
     assert params == {"mask_alpha": 0.25, "alpha_segmentation_boundary": 0.75, "font_size": 14}
 
 
 def test_several_runs_are_several_folders(six_frozen: Path, tmp_path: Path) -> None:
-    run(six_frozen, tmp_path / "ours", task="activity", model="chance", runs=3)
+    run(six_frozen, tmp_path / "ours", task="activity", model="chance", repetitions=3)
     done = export_run(tmp_path / "ours", tmp_path / "released")
     assert [folder.name for folder in done.folders] == ["run_0", "run_1", "run_2"]
     import_run(done.folders, tmp_path / "again")
-    first, other = (score(tmp_path / folder).results.figures["accuracy"].runs for folder in ("ours", "again"))
+    first, other = (score(tmp_path / folder).results.metrics["accuracy"].repetitions for folder in ("ours", "again"))
     assert first == other
     again = export_run(tmp_path / "again", tmp_path / "back")
     for folder, before in zip(again.folders, done.folders, strict=True):
@@ -172,13 +172,13 @@ def test_several_runs_are_several_folders(six_frozen: Path, tmp_path: Path) -> N
 def test_a_judged_run_of_ours_keeps_its_scores_and_one_of_several_judges_has_to_be_named(
     six_frozen: Path, tmp_path: Path
 ) -> None:
-    run(six_frozen, tmp_path / "ours", task="temporal_vqa", model="chance", runs=1)
+    run(six_frozen, tmp_path / "ours", task="temporal_vqa", model="chance", repetitions=1)
     judge(tmp_path / "ours", "lexical")
     assert export_run(tmp_path / "ours", tmp_path / "released").judge == "lexical"
     import_run(tmp_path / "released", tmp_path / "again")
     (before,), (after,) = (all_judged(score(tmp_path / folder)) for folder in ("ours", "again"))
     assert after.results.judge.name == "lexical", "the one of the settings"
-    means = [{name: figure.mean for name, figure in run.results.figures.items()} for run in (before, after)]
+    means = [{name: metric.mean for name, metric in run.results.metrics.items()} for run in (before, after)]
     assert means[1] == pytest.approx(means[0])
     judge(tmp_path / "ours", "oracle")
     with pytest.raises(ConfigError, match=r"2 judges.*--judge"):
@@ -195,7 +195,7 @@ def test_a_run_judged_anew_shows_the_new_scores(six_frozen: Path, tmp_path: Path
     (bare / "summary.txt").write_text("Run directory: x\nG-Eval mean score (0-1): N/A (n=0)")
     import_run(bare, tmp_path / "run")
     folder = judge(tmp_path / "run", "oracle").folder
-    mean = score_judged(score(tmp_path / "run"), folder).results.figures["mean"].mean
+    mean = score_judged(score(tmp_path / "run"), folder).results.metrics["mean"].mean
     export_run(tmp_path / "run", tmp_path / "released")
     assert json.loads((tmp_path / "released/metrics.json").read_text())["mean_geval_score"] == pytest.approx(mean)
     assert f"G-Eval mean score (0-1): {mean:.4f} (n=" in (tmp_path / "released/summary.txt").read_text()
@@ -211,13 +211,13 @@ def test_what_has_no_released_layout_is_refused(six_frozen: Path, tmp_path: Path
 
 def test_a_damaged_sidecar_names_its_line(six_frozen: Path, tmp_path: Path) -> None:
     import_run(answered(tmp_path / "a", six_frozen, "activity"), tmp_path / "run")
-    (tmp_path / "run/released.jsonl").write_text('{"run": 0}\n')
+    (tmp_path / "run/released.jsonl").write_text('{"repetition": 0}\n')
     with pytest.raises(DataError, match=r"released.jsonl: line 1: .*import again"):
         export_run(tmp_path / "run", tmp_path / "released")
 
 
 def test_the_command_says_what_it_wrote(six_frozen: Path, tmp_path: Path) -> None:
-    run(six_frozen, tmp_path / "ours", task="activity", model="chance", runs=1)
+    run(six_frozen, tmp_path / "ours", task="activity", model="chance", repetitions=1)
     arguments = ["export", "run", str(tmp_path / "ours"), "--out", str(tmp_path / "released")]
     done = CliRunner().invoke(cli.app, arguments)
     assert done.exit_code == 0, done.output
@@ -228,10 +228,10 @@ def test_the_command_says_what_it_wrote(six_frozen: Path, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("boxes", ["xyxy/pixels", "yxyx/1", "xyxy/500"])
-def test_boxes_on_any_scale_keep_their_figures(boxes: str, six_frozen: Path, tmp_path: Path) -> None:
-    run(six_frozen, tmp_path / "ours", task="grounding", model="oracle", runs=1, box_format=boxes)
+def test_boxes_on_any_scale_keep_their_metrics(boxes: str, six_frozen: Path, tmp_path: Path) -> None:
+    run(six_frozen, tmp_path / "ours", task="grounding", model="oracle", repetitions=1, box_format=boxes)
     export_run(tmp_path / "ours", tmp_path / "released")
     import_run(tmp_path / "released", tmp_path / "again")
     first, other = (score(tmp_path / folder).results for folder in ("ours", "again"))
     assert other.model.box_format == first.model.box_format
-    assert other.figures == first.figures
+    assert other.metrics == first.metrics

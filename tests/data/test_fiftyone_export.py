@@ -27,7 +27,7 @@ def read(folder: Path) -> list[dict]:
 
 
 def test_every_answer_is_a_sample_with_its_image_boxes_texts_and_scores(six_frozen: Path, tmp_path: Path) -> None:
-    run(six_frozen, tmp_path / "run", task="grounding", model="oracle", runs=2, limit=2)
+    run(six_frozen, tmp_path / "run", task="grounding", model="oracle", repetitions=2, limit=2)
     arguments = ["export", "run", str(tmp_path / "run"), "--format", "fiftyone", "--out", str(tmp_path / "made")]
     assert CliRunner().invoke(cli.app, arguments).exit_code == 0
     samples = read(tmp_path / "made")
@@ -57,7 +57,7 @@ def test_texts_stand_on_the_first_image_and_examples_without_images_are_counted(
 ) -> None:
     sampling = {"mask_tracking": {"limit": 2, "spacing": 20}}
     build(small_kitchen, tmp_path / "made", benchmark="extended", configs=[*sampling], sampling=sampling, cache=False)
-    run(tmp_path / "made", tmp_path / "run", benchmark="extended", task="mask_tracking", model="oracle", runs=1)
+    run(tmp_path / "made", tmp_path / "run", benchmark="extended", task="mask_tracking", model="oracle", repetitions=1)
     decoded = LoadedExample.images
 
     def images(self: LoadedExample, task: Task) -> tuple[Image.Image, ...]:
@@ -86,7 +86,7 @@ def test_a_mask_is_cut_to_its_box_in_pixels(six_frozen: Path, tmp_path: Path, mo
         return (Overlay(0, box, "reference", mask=encode_mask(mask)), Overlay(0, (-9, -9, -1, -1), "given"))
 
     monkeypatch.setattr(Grounding, "overlays", overlays)
-    run(six_frozen, tmp_path / "run", task="grounding", model="oracle", runs=1, limit=1)
+    run(six_frozen, tmp_path / "run", task="grounding", model="oracle", repetitions=1, limit=1)
     write_fiftyone(tmp_path / "run", tmp_path / "made")
     (sample,) = read(tmp_path / "made")
     (detection,) = sample["reference"]["detections"]

@@ -15,7 +15,7 @@ NAMES = (
     *("activity_mcq", "activity_mcq_resumed", "grounding", "hand_object", "referring", "referring_judged"),
     *("relation_extraction", "visual_qa", "visual_qa_judged"),
 )
-SAME_FIGURES = {
+SAME_METRICS = {
     "activity_mcq": {"accuracy": "accuracy"},
     "activity_mcq_resumed": {"accuracy": "accuracy"},
     "grounding": {name: name for name in ("map", "map_50", "map_small", "mar_1", "mar_100")},
@@ -26,20 +26,20 @@ SAME_FIGURES = {
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_folder_of_the_release_has_its_figures_and_comes_back_to_the_letter(
+def test_a_folder_of_the_release_has_its_metrics_and_comes_back_to_the_letter(
     name: str, golden: Path, real_release: Path, tmp_path: Path, compared: Compared
 ) -> None:
     theirs = golden / "runs" / name
     made = import_run(theirs, tmp_path / "run", root=real_release)
-    assert (made.kept_failures, made.new_failures, made.other_results, made.other_figures) == ((), (), (), ())
+    assert (made.kept_failures, made.new_failures, made.other_results, made.other_metrics) == ((), (), (), ())
     export_run(tmp_path / "run", tmp_path / "back")
     files = sorted(path.name for path in theirs.iterdir())
     assert sorted(path.name for path in (tmp_path / "back").iterdir()) == files
     for file in files:
         assert (tmp_path / "back" / file).read_bytes() == (theirs / file).read_bytes(), file
-    metrics, figures = json.loads((theirs / "metrics.json").read_text()), score(tmp_path / "run").results.figures
-    for our_name, key in SAME_FIGURES.get(name, {}).items():
-        assert figures[our_name].mean == pytest.approx(metrics[key], abs=1e-12), key
+    metrics, values = json.loads((theirs / "metrics.json").read_text()), score(tmp_path / "run").results.metrics
+    for our_name, key in SAME_METRICS.get(name, {}).items():
+        assert values[our_name].mean == pytest.approx(metrics[key], abs=1e-12), key
     compared(made.task, "files of run folders imported and exported, every byte", len(files))
 
 
@@ -51,9 +51,9 @@ def test_released_judges_have_results(
     metrics = json.loads((golden / "runs" / name / "metrics.json").read_text())
     (judged,) = all_judged(score(tmp_path / "run"))
     assert judged.results.judge.name == "stub-model"
-    assert judged.results.figures["mean"].mean == metrics["mean_geval_score"]
+    assert judged.results.metrics["mean"].mean == metrics["mean_geval_score"]
     for criterion in judged.results.rubric.criteria:
-        assert judged.results.figures[criterion].mean == metrics[f"mean_geval_{criterion}"]
+        assert judged.results.metrics[criterion].mean == metrics[f"mean_geval_{criterion}"]
         scored = [
             verdict for verdicts in judged.verdicts.values() for verdict in verdicts if verdict.criterion == criterion
         ]

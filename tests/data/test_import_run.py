@@ -31,12 +31,12 @@ def test_right_answers_of_the_harness_score_one(
 ) -> None:
     count = len(ours(six_frozen, name))
     made = import_run(answered(tmp_path / "theirs", six_frozen, name), tmp_path / "run", root=kitchen_release)
-    assert (made.task, made.runs, made.unanswered, dict(made.statuses)) == (name, 1, 0, {Status.OK: count})
+    assert (made.task, made.repetitions, made.unanswered, dict(made.statuses)) == (name, 1, 0, {Status.OK: count})
     shutil.rmtree(tmp_path / "theirs")  # which is not needed any more
     results = score(tmp_path / "run").results
     # The sentence that referring is compared with is made anew from the released reference.
     least = 0.7 if name == "referring" else 1.0
-    assert results.figures[results.primary].mean >= least - 1e-9
+    assert results.metrics[results.primary].mean >= least - 1e-9
     assert results.coverage.is_complete
     assert (results.model.name, results.generation) == ("gemini-3-flash", {"temperature": 0.7, "max_new_tokens": 4096})
     assert (results.timing.input_tokens, results.timing.output_tokens) == (1000 * count, 20 * count)
@@ -91,9 +91,9 @@ def test_every_outcome_has_its_status_and_score(six_frozen: Path, kitchen_releas
 
     hits = sum((reference(examples[0]) + reference(examples[3])).values())
     wanted = hits + sum((reference(examples[1]) + reference(examples[2]) + reference(examples[4])).values())
-    figures = score(tmp_path / "run").results.figures
-    assert figures["micro_precision"].mean == 1.0
-    assert figures["micro_recall"].mean == pytest.approx(hits / wanted)
+    metrics = score(tmp_path / "run").results.metrics
+    assert metrics["micro_precision"].mean == 1.0
+    assert metrics["micro_recall"].mean == pytest.approx(hits / wanted)
 
 
 def test_a_verdict_of_the_release_stands_where_our_parser_is_kinder_and_what_it_alone_could_read_is_named(
@@ -104,8 +104,8 @@ def test_a_verdict_of_the_release_stands_where_our_parser_is_kinder_and_what_it_
     said = [right(first, error="parse_error: strict"), prediction(second, "the third one"), *map(right, others)]
     made = import_run(run_folder(tmp_path / "a", examples, said), tmp_path / "run")
     assert (made.kept_failures, made.new_failures) == ((first.example_id,), (second.example_id,))
-    figures = score(tmp_path / "run").results.figures
-    assert figures["accuracy"].mean == pytest.approx(1 - 2 / len(examples))
+    metrics = score(tmp_path / "run").results.metrics
+    assert metrics["accuracy"].mean == pytest.approx(1 - 2 / len(examples))
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_boxes_are_read_in_the_order_of_the_family(
 ) -> None:
     theirs = answered(tmp_path / "a", six_frozen, "grounding", box_format, model=model, provider=provider)
     import_run(theirs, tmp_path / "run")
-    assert score(tmp_path / "run").results.figures["map"].mean == pytest.approx(1.0)
+    assert score(tmp_path / "run").results.metrics["map"].mean == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize(
@@ -140,13 +140,13 @@ def test_boxes_are_read_as_the_settings_say_whatever_the_family(
     folder = answered(tmp_path / "a", six_frozen, "grounding", box_format, model="llava", provider="vllm")
     (folder / "run_config.json").write_text(json.dumps({"task_params": params}))
     import_run(folder, tmp_path / "run")
-    assert score(tmp_path / "run").results.figures["map"].mean > 0.9
+    assert score(tmp_path / "run").results.metrics["map"].mean > 0.9
 
 
 def test_a_safety_block_that_was_read_all_the_same_counts(six_frozen: Path, tmp_path: Path) -> None:
     blocked = answered(tmp_path / "a", six_frozen, "activity", finish_reason="FinishReason.SAFETY")
     assert import_run(blocked, tmp_path / "run").statuses == {Status.OK: 6}
-    assert score(tmp_path / "run").results.figures["accuracy"].mean == 1.0
+    assert score(tmp_path / "run").results.metrics["accuracy"].mean == 1.0
 
 
 def test_an_unknown_family_needs_its_box_format_said(six_frozen: Path, tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ def test_an_unknown_family_needs_its_box_format_said(six_frozen: Path, tmp_path:
         import_run(folder, tmp_path / "run")
     assert not (tmp_path / "run").exists()
     import_run(folder, tmp_path / "run", box_format=QWEN)
-    assert score(tmp_path / "run").results.figures["map"].mean == pytest.approx(1.0)
+    assert score(tmp_path / "run").results.metrics["map"].mean == pytest.approx(1.0)
 
 
 def test_several_folders_are_several_runs(six_frozen: Path, tmp_path: Path) -> None:
@@ -165,8 +165,8 @@ def test_several_folders_are_several_runs(six_frozen: Path, tmp_path: Path) -> N
         run_folder(tmp_path / "seed2", examples, [prediction(example, "none") for example in examples]),
     ]
     made = import_run(folders, tmp_path / "run")
-    figure = score(tmp_path / "run").results.figures["accuracy"]
-    assert (made.runs, figure.runs) == (2, [1.0, 0.0])
+    metric = score(tmp_path / "run").results.metrics["accuracy"]
+    assert (made.repetitions, metric.repetitions) == (2, [1.0, 0.0])
     other = run_folder(tmp_path / "other", examples[1:], [right(example) for example in examples[1:]])
     with pytest.raises(ConfigError, match=r"other: has examples .*seed1 has"):
         import_run([folders[0], other], tmp_path / "mixed")

@@ -13,18 +13,18 @@ from tests.one_run import run
 
 @pytest.mark.parametrize("protocol", ["release", "paper"])
 def test_results_name_the_protocol_and_follow_it(protocol: str, six_frozen: Path, tmp_path: Path) -> None:
-    run(six_frozen, tmp_path / "run", task="hand_object", model="oracle", runs=1, protocol=protocol)
+    run(six_frozen, tmp_path / "run", task="hand_object", model="oracle", repetitions=1, protocol=protocol)
     results = score(tmp_path / "run").results
     assert results.protocol == protocol
     assert json.loads((tmp_path / "run/run.json").read_text())["protocol"] == protocol
     # The oracle answers on the grid, which only the released rules call exactly right.
-    assert (results.figures["object_iou"].mean == pytest.approx(1.0, abs=1e-9)) == (protocol == "release")
+    assert (results.metrics["object_iou"].mean == pytest.approx(1.0, abs=1e-9)) == (protocol == "release")
 
 
 def test_a_run_is_not_continued_under_other_rules(six_frozen: Path, tmp_path: Path) -> None:
-    run(six_frozen, tmp_path / "run", task="grounding", model="oracle", runs=1)
+    run(six_frozen, tmp_path / "run", task="grounding", model="oracle", repetitions=1)
     with pytest.raises(ConfigError, match="protocol"):
-        run(six_frozen, tmp_path / "run", task="grounding", model="oracle", runs=1, protocol="paper")
+        run(six_frozen, tmp_path / "run", task="grounding", model="oracle", repetitions=1, protocol="paper")
 
 
 def test_sets_of_the_paper_are_run_by_the_paper_alone(
@@ -34,7 +34,7 @@ def test_sets_of_the_paper_are_run_by_the_paper_alone(
     made = build(kitchen_release, tmp_path / "papers", options={"protocol": "paper"}, cache=False, **settings)
     for name in ("activity", "referring"):
         with pytest.raises(ConfigError, match="was frozen by the protocol 'paper', not 'release'"):
-            run(made.folder, tmp_path / f"{name}_release", task=name, model="oracle", runs=1)
-        run(made.folder, tmp_path / name, task=name, model="oracle", runs=1, protocol="paper")
+            run(made.folder, tmp_path / f"{name}_release", task=name, model="oracle", repetitions=1)
+        run(made.folder, tmp_path / name, task=name, model="oracle", repetitions=1, protocol="paper")
         results = score(tmp_path / name).results
-        assert results.figures[results.primary].mean == pytest.approx(1.0)
+        assert results.metrics[results.primary].mean == pytest.approx(1.0)

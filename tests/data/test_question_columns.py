@@ -86,7 +86,7 @@ def test_rows_ask_as_a_run_does_and_answer_as_the_oracle(
 ) -> None:
     folder = frozen(benchmark)
     tasks, out = get_benchmark(benchmark).task_names, tmp_path / "runs"
-    run(folder, out, benchmark=benchmark, task=tasks, model="oracle", runs=1)
+    run(folder, out, benchmark=benchmark, task=tasks, model="oracle", repetitions=1)
     for task in tasks:
         records = {record.example_id: record for record in read_folder(out / task)}
         rows = rows_of(folder, task, tmp_path)

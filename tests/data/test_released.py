@@ -54,11 +54,11 @@ def read(kitchen_release: Path, tmp_path: Path) -> Read:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_released_file_runs_as_it_is(name: str, six_frozen: Path, kitchen_release: Path, tmp_path: Path) -> None:
     file = released(six_frozen, name, tmp_path / "benchmark_examples.jsonl")
-    session = run(file, tmp_path / "run", task=name, model="oracle", runs=1, root=kitchen_release)
+    session = run(file, tmp_path / "run", task=name, model="oracle", repetitions=1, root=kitchen_release)
     assert session.failed == 0
     results = score(tmp_path / "run").results
     assert results.coverage.statuses["ok"] == len(ours(six_frozen, name)) > 0
-    assert results.figures[results.primary].mean == pytest.approx(1.0)
+    assert results.metrics[results.primary].mean == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "referring"])
@@ -73,10 +73,10 @@ def test_answers_score_as_they_do_on_our_own_file(name: str, six_frozen: Path, r
         for key, example in (("own", mine), ("read", other)):
             parsed = task.parse(text, example.inputs, box_format)
             samples[key].append(Scored(example, parsed if isinstance(parsed, Prediction) else None))
-    figures = {key: task.aggregate(scored) for key, scored in samples.items()}
-    for figure in figures.values():
-        figure.pop("per_category", None)  # hand_object's released interactions do not say what is held
-    assert figures["read"] == figures["own"]
+    metrics = {key: task.aggregate(scored) for key, scored in samples.items()}
+    for metric in metrics.values():
+        metric.pop("per_category", None)  # hand_object's released interactions do not say what is held
+    assert metrics["read"] == metrics["own"]
 
 
 def test_a_referring_line_keeps_what_its_reference_says(six_frozen: Path, read: Read) -> None:
@@ -219,11 +219,11 @@ def test_a_wording_without_a_sentence_to_freeze_shares_ours(six_frozen: Path) ->
     texts = PromptTexts(1, "", "Describe {box}.", "0" * 64)
     plain, ours_ = get_task("barista", "referring", texts), get_task("barista", "referring")
     said = Prediction({"description": "A cup."})
-    assert plain.judged(example, said) == ours_.judged(example, said)
+    assert plain.show_to_judge(example, said) == ours_.show_to_judge(example, said)
 
 
 def test_the_seed_of_the_preparation_is_that_of_the_questions_drawn() -> None:
-    sampling = replace(get_task("barista", "temporal_vqa").sampling, draw_seed=5, seed=7)
+    sampling = replace(get_task("barista", "temporal_vqa").sampling, sampling_seed=5, seed=7)
     params = released_parameters("temporal_vqa", sampling)
     assert params["shuffle_seed"] == 5
     assert released_sampling("temporal_vqa", params, shuffle_seed=7, limit=sampling.limit) == sampling

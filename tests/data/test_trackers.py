@@ -12,24 +12,24 @@ from barista_bench.cli import commands as cli
 from barista_bench.errors import ConfigError
 from barista_bench.files.text_out import shared_name
 from barista_bench.interchange import trackers
-from barista_bench.interchange.trackers import log_results, logged_figures, logged_settings
+from barista_bench.interchange.trackers import log_results, logged_metrics, logged_settings
 from barista_bench.runs.score.scoring import ScoredRun, score
 from tests.one_run import run
 
 
 @pytest.fixture
 def scored(six_frozen: Path, tmp_path: Path) -> ScoredRun:
-    run(six_frozen, tmp_path / "run", task="grounding", model="chance", runs=2, limit=3)
+    run(six_frozen, tmp_path / "run", task="grounding", model="chance", repetitions=2, limit=3)
     return score(tmp_path / "run")
 
 
-def test_figures_settings_and_coverage_are_logged_and_no_texts(scored: ScoredRun) -> None:
-    figures, settings = logged_figures(scored.results), logged_settings(scored.results)
-    of_table = scored.results.figures["map"]
-    assert (figures["map"], figures["map/low"], figures["map/std"]) == (of_table.mean, of_table.low, of_table.std)
-    assert (figures["samples/expected"], figures["samples/answered"]) == (6, 6)
-    assert {"task": "grounding", "model": "chance", "temperature": 0.7, "runs": 2}.items() <= settings.items()
-    written = json.dumps([figures, settings])
+def test_metrics_settings_and_coverage_are_logged_and_no_texts(scored: ScoredRun) -> None:
+    metrics, settings = logged_metrics(scored.results), logged_settings(scored.results)
+    of_table = scored.results.metrics["map"]
+    assert (metrics["map"], metrics["map/low"], metrics["map/std"]) == (of_table.mean, of_table.low, of_table.std)
+    assert (metrics["samples/expected"], metrics["samples/answered"]) == (6, 6)
+    assert {"task": "grounding", "model": "chance", "temperature": 0.7, "repetitions": 2}.items() <= settings.items()
+    written = json.dumps([metrics, settings])
     assert scored.results.dataset.content_hash in written
     for sample in scored.samples:
         assert sample.record.text not in written

@@ -17,12 +17,12 @@ from barista_bench.diagnosis.estimates import (
     Estimates,
     PathScores,
     UnitMeans,
-    belief_figure,
+    belief_metric,
     estimates_of,
-    game_figures,
-    path_figures,
+    game_metrics,
+    path_metrics,
     shapley,
-    uptake_figures,
+    uptake_metrics,
 )
 from barista_bench.diagnosis.single_causes import single_causes
 
@@ -167,15 +167,15 @@ def estimated(made: Study, design: str, rng: np.random.Generator) -> Estimates:
             bits = np.cumsum(np.pad(1 << orders, ((0, 0), (1, 0))), axis=1)
             return np.take_along_axis(table, code[bits], axis=1)
 
-        figures = path_figures(PathScores(made.units, LEVELS, position, along(made.true), along(made.inert)))
+        metrics = path_metrics(PathScores(made.units, LEVELS, position, along(made.true), along(made.inert)))
     else:
         means = UnitMeans(made.units)
         games = ({told: means.mean(scores) for told, scores in game.items()} for game in (made.true, made.inert))
-        figures = game_figures(LEVELS, *games)
+        metrics = game_metrics(LEVELS, *games)
     everything = SETS[-1]
-    belief = belief_figure(made.units, made.true[SETS[0]], made.true[everything], made.inert[everything])
-    uptakes = {level: uptake_figures(made.units, made.followed[level], made.kept[level]) for level in LEVELS}
-    return estimates_of(LEVELS, figures, belief, uptakes)
+    belief = belief_metric(made.units, made.true[SETS[0]], made.true[everything], made.inert[everything])
+    uptakes = {level: uptake_metrics(made.units, made.followed[level], made.kept[level]) for level in LEVELS}
+    return estimates_of(LEVELS, metrics, belief, uptakes)
 
 
 def _balanced_orders(units: tuple[str, ...], rng: np.random.Generator) -> Iterator[np.ndarray]:

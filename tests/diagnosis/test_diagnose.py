@@ -91,7 +91,7 @@ def test_a_diagnosis_that_was_killed_goes_on_and_says_the_same(
 
 
 def test_an_aided_run_is_told_its_aid_and_goes_on_no_leaderboard(kitchen_data: Path, tmp_path: Path) -> None:
-    settings = {"task": "relations", "model": "oracle", "runs": 1, "limit": 4}
+    settings = {"task": "relations", "model": "oracle", "repetitions": 1, "limit": 4}
     runner.run(kitchen_data, tmp_path, aid="objects", **settings)
     results = score(tmp_path / "relations").results
     assert results.model.name == "aided:oracle"
@@ -188,7 +188,7 @@ def test_only_the_named_levels_are_given(kitchen_data: Path, tmp_path: Path) -> 
 
 def test_a_signed_bar_is_drawn_on_both_sides_of_zero(tmp_path: Path) -> None:
     table = Table.of("Why", [*text_columns("part"), *number_columns("", "a")], [("x", 0.4), ("y", -0.2), ("z", 0.1)])
-    figure = draw(replace(table, drawn="stack"))
-    spans = sorted((bar.get_x(), bar.get_x() + bar.get_width()) for bar in figure.axes[0].patches)
+    metric = draw(replace(table, drawn="stack"))
+    spans = sorted((bar.get_x(), bar.get_x() + bar.get_width()) for bar in metric.axes[0].patches)
     assert np.allclose(np.abs(spans).max(), 0.5)
     assert np.isclose(min(min(span) for span in spans), -0.2)

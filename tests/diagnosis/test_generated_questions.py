@@ -53,13 +53,13 @@ def test_a_copier_of_objects_in_view_gains_nothing(
 def test_a_generated_question_is_told_objects_of_its_graph(
     sibling_data: Callable[[str], Path], graph_data: Path, tmp_path: Path
 ) -> None:
-    settings = {"benchmark": "handyvqa", "task": "process", "model": "chance", "runs": 1, "aid": "objects"}
+    settings = {"benchmark": "handyvqa", "task": "process", "model": "chance", "repetitions": 1, "aid": "objects"}
     session = runner.run(sibling_data("handyvqa"), tmp_path, graph=str(graph_data), **settings)
     assert session.asked > 0
     assert session.failed == 0
 
 
 def test_tasks_that_ask_about_objects_have_no_aids(sibling_data: Callable[[str], Path], tmp_path: Path) -> None:
-    settings = {"benchmark": "tog_bench", "model": "oracle", "runs": 1, "aid": "objects"}
+    settings = {"benchmark": "tog_bench", "model": "oracle", "repetitions": 1, "aid": "objects"}
     with pytest.raises(ConfigError, match="t_stvg has no aids"):
         runner.run(sibling_data("tog_bench"), tmp_path, **settings)

@@ -18,7 +18,7 @@ def _config(data: Path, out: Path, run: Path) -> DiagnoseConfig:
 
 
 def _answered(file: Path, data: Path, out: Path, model: str) -> Path:
-    runner.run(file, out, task="grounding", model=model, runs=1, root=data.parent / "kitchen")
+    runner.run(file, out, task="grounding", model=model, repetitions=1, root=data.parent / "kitchen")
     return out / "grounding"
 
 
@@ -45,7 +45,7 @@ def test_own_answers_are_part_of_the_runs_identity(kitchen_data: Path, tmp_path:
         diagnose(_config(kitchen_data, tmp_path / "d", tmp_path / "own/grounding"))
     file = tmp_path / "d-relations-questions.jsonl"
     runs = [_answered(file, kitchen_data, tmp_path / name, name) for name in ("oracle", "centre_box")]
-    settings = {"task": "relations", "model": "prior", "runs": 1, "limit": LIMIT}
+    settings = {"task": "relations", "model": "prior", "repetitions": 1, "limit": LIMIT}
     runner.run(kitchen_data, tmp_path / "aided", aid=f"objects={runs[0]}", **settings)
     with pytest.raises(ConfigError, match="use another --out"):
         runner.run(kitchen_data, tmp_path / "aided", aid=f"objects={runs[1]}", **settings)

@@ -113,7 +113,7 @@ def test_parts_come_before_the_question_and_pictures_are_counted_on() -> None:
 def test_a_run_shows_the_pictures_and_keeps_their_data_with_its_hash(
     kitchen_data: Path, tmp_path: Path, watcher: Watcher
 ) -> None:
-    runner.run(kitchen_data, tmp_path, task="hand_object", aid="marks", model="watcher", runs=1, limit=3)
+    runner.run(kitchen_data, tmp_path, task="hand_object", aid="marks", model="watcher", repetitions=1, limit=3)
     assert [len(request.images) for request in watcher.requests] == [2, 2, 2]
     for request in watcher.requests:
         assert request.images[0].size == request.images[1].size
@@ -129,7 +129,7 @@ def test_a_dataset_of_pictures_has_no_picture_aids(
 ) -> None:
     monkeypatch.setattr(BuiltExamples, "is_linked", property(lambda self: False, lambda self, value: None))
     with pytest.raises(ConfigError, match="build the dataset with --frames linked"):
-        runner.run(kitchen_data, tmp_path, task="hand_object", aid="marks", model="watcher", runs=1, limit=2)
+        runner.run(kitchen_data, tmp_path, task="hand_object", aid="marks", model="watcher", repetitions=1, limit=2)
     settings = {"data": str(kitchen_data), "out": tmp_path, "limit": 12, "model": "chance"}
     with pytest.raises(ConfigError, match="hand_object has only aids that show other frames"):
         plan_tasks(DiagnoseConfig(task=("hand_object",), **settings))

@@ -29,7 +29,7 @@ class HalfReader(Reader):
 @pytest.fixture
 def written(kitchen_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setattr(runner, "load_model", lambda *_: HalfReader(kitchen_data))
-    settings = {"task": ("relations",), "model": "reader", "limit": 12, "workers": 1, "runs": 2}
+    settings = {"task": ("relations",), "model": "reader", "limit": 12, "workers": 1, "repetitions": 2}
     diagnose(DiagnoseConfig(data=str(kitchen_data), out=tmp_path / "runs", **settings))
     runs = load_results(run_folders(tmp_path / "runs")).runs
     return write_report(runs, tmp_path / "page", diagnoses=read_diagnoses([tmp_path / "runs"]))[0].as_uri()

@@ -77,7 +77,7 @@ def test_views_hide_equal_areas_and_mirror_the_pictures(kitchen_data: Path, tmp_
     def shown(**view: str) -> dict[str, np.ndarray]:
         watcher.requests.clear()
         out = tmp_path / "-".join(view.values() or ["plain"])
-        runner.run(kitchen_data, out, task="relations", model="watcher", runs=1, limit=6, **view)
+        runner.run(kitchen_data, out, task="relations", model="watcher", repetitions=1, limit=6, **view)
         return {request.request_id: np.asarray(request.images[0]) for request in watcher.requests}
 
     plain = shown()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from barista_bench.benchmarks.egocot.answers import read_answer, steps_of, unnumbered
+from barista_bench.benchmarks.egocot.answers import read_answer, steps_of, strip_numbers
 from barista_bench.benchmarks.egocot.items import CotAnswer
 
 CHOICES = {"A": "right hand", "B": "left hand", "C": "both hands", "D": "a kettle (white)"}
@@ -130,4 +130,4 @@ def test_steps_of_anything_else_than_texts_are_left_out_and_their_numbers_are_no
     assert steps_of(["a", 1, None, "b"]) == "a\nb"
     assert steps_of({"x": "a", "y": ["b"]}) == "a"
     assert steps_of(7) == ""
-    assert unnumbered("1. a\n2) b\n- step 3: c\n4 cups") == "a\nb\nc\n4 cups"
+    assert strip_numbers("1. a\n2) b\n- step 3: c\n4 cups") == "a\nb\nc\n4 cups"

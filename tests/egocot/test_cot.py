@@ -65,16 +65,16 @@ def test_the_page_records_load_run_and_score_over_a_stand_in_video(
         shutil.copy(clip, release.video_path(item.media_id))
     examples = [item for item in TASK.examples(release, CotSampling(frames=2)) if isinstance(item, Example)]
     assert len(examples) == 5
-    figures = TASK.aggregate([oracle(example) for example in examples])
-    assert figures["accuracy"] == 1.0
-    assert figures["n_claims"] > 5
-    assert set(figures["per_group"]) == {"EGP", "STR", "PCI", "HGR"}
+    metrics = TASK.aggregate([oracle(example) for example in examples])
+    assert metrics["accuracy"] == 1.0
+    assert metrics["n_claims"] > 5
+    assert set(metrics["per_group"]) == {"EGP", "STR", "PCI", "HGR"}
 
 
 def test_an_unreadable_answer_is_wrong_and_its_evidence_still_to_be_said(dev: list[Example]) -> None:
-    figures = TASK.aggregate([answered(dev[0], None), oracle(dev[1])])
-    assert (figures["accuracy"], figures["coverage"], figures["n_failed"]) == (0.5, 0.5, 1)
-    assert 0 < figures["claim_recall"] < 1
+    metrics = TASK.aggregate([answered(dev[0], None), oracle(dev[1])])
+    assert (metrics["accuracy"], metrics["coverage"], metrics["n_failed"]) == (0.5, 0.5, 1)
+    assert 0 < metrics["claim_recall"] < 1
 
 
 def test_a_right_answer_with_a_false_claim_is_what_verified_scr_counts(dev: list[Example]) -> None:
@@ -84,9 +84,9 @@ def test_a_right_answer_with_a_false_claim_is_what_verified_scr_counts(dev: list
         answered(dev[1], str(dev[1].target["answer"]), "Because."),
         answered(dev[2], wrong(dev[2]), late),
     ]
-    figures = TASK.aggregate(samples)
-    assert (figures["accuracy"], figures["verified_scr"]) == (2 / 3, 1 / 2)
-    assert (figures["contradiction_rate"], figures["n_claims"]) == (1.0, 2)
+    metrics = TASK.aggregate(samples)
+    assert (metrics["accuracy"], metrics["verified_scr"]) == (2 / 3, 1 / 2)
+    assert (metrics["contradiction_rate"], metrics["n_claims"]) == (1.0, 2)
 
 
 def reference(samples: list[Scored]) -> dict[str, float]:
@@ -103,9 +103,9 @@ def reference(samples: list[Scored]) -> dict[str, float]:
         good += verdicts.count("supported")
         bad += verdicts.count("contradicted")
         bad_right += hit and "contradicted" in verdicts
-    figures = {"accuracy": right / len(samples)}
-    figures |= {"claim_precision": good / claims, "contradiction_rate": bad / claims} if claims else {}
-    return figures | ({"verified_scr": bad_right / right} if right else {})
+    metrics = {"accuracy": right / len(samples)}
+    metrics |= {"claim_precision": good / claims, "contradiction_rate": bad / claims} if claims else {}
+    return metrics | ({"verified_scr": bad_right / right} if right else {})
 
 
 def random_samples(examples: list[Example], rng: random.Random) -> list[Scored]:
@@ -117,15 +117,15 @@ def random_samples(examples: list[Example], rng: random.Random) -> list[Scored]:
     ]
 
 
-def test_figures_equal_their_definitions_on_random_samples(dev: list[Example]) -> None:
+def test_metrics_equal_their_definitions_on_random_samples(dev: list[Example]) -> None:
     rng = random.Random(1)
     for _ in range(40):
         samples = random_samples(dev, rng)
-        figures = TASK.aggregate(samples)
+        metrics = TASK.aggregate(samples)
         want = reference(samples)
-        assert {name: figures[name] for name in want} == pytest.approx(want)
+        assert {name: metrics[name] for name in want} == pytest.approx(want)
         for name in ("group", "subtask"):
-            parts = figures[f"per_{name}"]
+            parts = metrics[f"per_{name}"]
             assert sum(part["support"] for part in parts.values()) == len(samples)
             for value, values in parts.items():
                 mine = reference([s for s in samples if s.example.metadata[name] == value])
@@ -140,7 +140,7 @@ def test_hidden_answers_can_be_run_and_never_scored(hidden: list[Example]) -> No
     assert TASK.score(example, parsed) == {}
     refused: list[Callable[[], object]] = [
         lambda: TASK.aggregate([Scored(example, parsed)]),
-        lambda: TASK.statistics([Scored(example, parsed)]).figures(np.ones((1, 1))),
+        lambda: TASK.statistics([Scored(example, parsed)]).compute_metrics(np.ones((1, 1))),
         lambda: TASK.check(example, parsed),
         lambda: TASK.rationale(example, parsed),
         lambda: TASK.explain(example, parsed),

@@ -41,11 +41,11 @@ def dataset(mini_root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def make_run(dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
-    def make(answer: Callable[[str, int], str], *, runs: int = 2, split: str = "dev") -> Path:
+    def make(answer: Callable[[str, int], str], *, repetitions: int = 2, split: str = "dev") -> Path:
         model = ScriptedModel("student", answer)
         monkeypatch.setattr(runner, "load_model", lambda *args, **kwargs: model)
         out = tmp_path / "run"
-        run(dataset, out, benchmark="egocot", task=("cot",), runs=runs, model="student", split=split)
+        run(dataset, out, benchmark="egocot", task=("cot",), repetitions=repetitions, model="student", split=split)
         return out
 
     return make
@@ -83,7 +83,7 @@ def definitions(run: ScoredRun) -> dict[str, float]:
     """R and SCR of the first run from their definitions, by asking the judge anew."""
     scores: list[tuple[int | None, bool]] = []
     for sample in run.samples:
-        if sample.record.run:
+        if sample.record.repetition:
             continue
         right = bool(sample.prediction) and sample.prediction.value["answer"] == sample.example.target["answer"]
         if sample.prediction is None or not sample.prediction.value["reasoning"]:
@@ -105,9 +105,9 @@ def definitions(run: ScoredRun) -> dict[str, float]:
 def test_r_and_scr_are_those_of_their_definitions(done: JudgeSession) -> None:
     judged = score_judged(done.run, done.folder)
     results, want = judged.results, definitions(done.run)
-    assert results.figures["r"].runs[0] == pytest.approx(want["r"])
-    assert results.figures["mean"].runs[0] == pytest.approx(want["r"] / 5)
-    assert results.figures["scr"].runs[0] == pytest.approx(want["scr"])
+    assert results.metrics["r"].repetitions[0] == pytest.approx(want["r"])
+    assert results.metrics["mean"].repetitions[0] == pytest.approx(want["r"] / 5)
+    assert results.metrics["scr"].repetitions[0] == pytest.approx(want["scr"])
     assert (results.method, results.scale, results.tops) == ("reasoning", 5.0, {"r": 5.0})
     coverage = results.coverage
     assert coverage.finished == coverage.expected == len(done.run.samples)
@@ -115,7 +115,7 @@ def test_r_and_scr_are_those_of_their_definitions(done: JudgeSession) -> None:
     assert coverage.answered < coverage.expected
     assert results.scoring["rule"] == coverage.expected - coverage.answered
     assert read_judged(done.folder / "results.json") == results
-    assert read_judge(done.folder).draws == 1
+    assert read_judge(done.folder).verdicts_per_answer == 1
 
 
 def test_each_reply_has_its_status_and_an_equal_rationale_is_asked_about_once(
@@ -134,7 +134,7 @@ def test_each_reply_has_its_status_and_an_equal_rationale_is_asked_about_once(
         reason = reasons.setdefault(example_id, [*replies, " "][len(reasons) % 6])
         return f"{reason}\nANSWER: A"
 
-    folder = make_run(answer, runs=2)
+    folder = make_run(answer, repetitions=2)
     asked = use(ScriptedJudge(lambda request, draw: replies[material(request)["reasoning"]]))
     done = judge(folder, "any")
     assert {config.temperature for config in asked.configs} == {0.0}
@@ -149,15 +149,18 @@ def test_each_reply_has_its_status_and_an_equal_rationale_is_asked_about_once(
         "missing": 0,
     }
     judged = counts["good"] + counts["poor"] + counts[" "]
-    assert results.figures["r"].mean == pytest.approx((5 * counts["good"] + 2 * counts["poor"]) / judged)
+    assert results.metrics["r"].mean == pytest.approx((5 * counts["good"] + 2 * counts["poor"]) / judged)
 
 
 def test_reasons_have_one_verdict_whatever_the_judges_file_says(done: JudgeSession) -> None:
-    figures = score_judged(done.run, done.folder).results.figures
+    metrics = score_judged(done.run, done.folder).results.metrics
     described = json.loads((done.folder / "judge.json").read_text())
-    described |= {"draws": 9, "rubric": {**described["rubric"], "criteria": [{"name": "other"}, {"name": "more"}]}}
+    described |= {
+        "verdicts_per_answer": 9,
+        "rubric": {**described["rubric"], "criteria": [{"name": "other"}, {"name": "more"}]},
+    }
     (done.folder / "judge.json").write_text(json.dumps(described))
-    assert score_judged(done.run, done.folder).results.figures == figures
+    assert score_judged(done.run, done.folder).results.metrics == metrics
 
 
 def test_groups_pool_their_samples(done: JudgeSession) -> None:
@@ -167,25 +170,25 @@ def test_groups_pool_their_samples(done: JudgeSession) -> None:
         assert sum(part.expected for part in parts.values()) == results.coverage.expected
         assert sum(part.judged for part in parts.values()) == results.coverage.judged
     groups = results.breakdowns["group"].values()
-    pooled = sum(part.figures["r"].mean * part.judged for part in groups) / results.coverage.judged
+    pooled = sum(part.metrics["r"].mean * part.judged for part in groups) / results.coverage.judged
     # Runs differ a little in how many of their samples are judged.
-    assert pooled == pytest.approx(results.figures["r"].mean, abs=0.15)
-    assert results.breakdowns["split"]["dev"].figures["r"].mean == pytest.approx(results.figures["r"].mean)
+    assert pooled == pytest.approx(results.metrics["r"].mean, abs=0.15)
+    assert results.breakdowns["split"]["dev"].metrics["r"].mean == pytest.approx(results.metrics["r"].mean)
 
 
 def test_the_offline_judges_need_no_model(make_run: Callable[..., Path], dev: list[Example]) -> None:
     references = {example.example_id: Cot().reference_answer(example, BoxFormat()) for example in dev}
-    folder = make_run(lambda example, seed: references[example], runs=1)
+    folder = make_run(lambda example, seed: references[example], repetitions=1)
     for name in ("lexical", "oracle"):
         done = judge(folder, name)
-        figures = score_judged(done.run, done.folder).results.figures
-        assert (figures["r"].mean, figures["scr"].mean) == (5.0, 0.0), name
+        metrics = score_judged(done.run, done.folder).results.metrics
+        assert (metrics["r"].mean, metrics["scr"].mean) == (5.0, 0.0), name
     assert {judged.results.judge.name for judged in all_judged(score(folder))} == {"lexical", "oracle"}
 
 
 def test_made_up_steps_are_refused(make_run: Callable[..., Path]) -> None:
     with pytest.raises(ConfigError, match="judged without steps"):
-        judge(make_run(said, runs=1), "any", steps="generate")
+        judge(make_run(said, repetitions=1), "any", steps="generate")
 
 
 def test_a_prompt_file_has_the_judge_asked_in_its_words(
@@ -195,7 +198,7 @@ def test_a_prompt_file_has_the_judge_asked_in_its_words(
     texts = {"version": 1, "system": "Be stern.", "user": user}
     path = tmp_path / "prompts.yaml"
     path.write_text(json.dumps({"rubrics": {"cot": texts}}))
-    folder = make_run(said, runs=1)
+    folder = make_run(said, repetitions=1)
     judge_ = use(ScriptedJudge(by_hash))
     session_ = judge(folder, "any", rubric=path)
     for request in judge_.requests:
@@ -215,7 +218,7 @@ def test_a_prompt_file_has_the_judge_asked_in_its_words(
 
 
 def test_a_run_over_hidden_answers_is_never_scored(make_run: Callable[..., Path]) -> None:
-    folder = make_run(said, runs=1, split="test")
+    folder = make_run(said, repetitions=1, split="test")
     with pytest.raises(DataError, match=r"answer is hidden \(split test\)"):
         score(folder)
     assert not (folder / "results.json").exists()
@@ -226,7 +229,7 @@ def test_a_run_over_hidden_answers_is_never_scored(make_run: Callable[..., Path]
 def test_the_command_prints_r_and_scr_and_the_report_shows_the_leaderboards(
     make_run: Callable[..., Path], tmp_path: Path
 ) -> None:
-    folder = make_run(said, runs=1)
+    folder = make_run(said, repetitions=1)
     done = CliRunner().invoke(app, ["judge", str(folder), "--judge", "lexical"])
     assert done.exit_code == 0, done.output
     assert all(part in done.output for part in ("r 0.", "scr ", "a lower bound"))
@@ -239,7 +242,7 @@ def test_the_command_prints_r_and_scr_and_the_report_shows_the_leaderboards(
 def test_of_a_run_over_all_splits_only_known_answers_are_scored_and_the_rest_is_submitted(
     make_run: Callable[..., Path], dev: list[Example], hidden: list[Example], tmp_path: Path
 ) -> None:
-    folder, known = make_run(said, runs=1, split="all"), len(dev)
+    folder, known = make_run(said, repetitions=1, split="all"), len(dev)
     coverage = score(folder).results.coverage
     assert (coverage.expected, coverage.scored) == (known, known)
     path, count = write_submission_file(folder, tmp_path / "answers.json")

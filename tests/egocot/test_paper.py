@@ -116,21 +116,21 @@ def test_agreement_of_judge_and_evidence_equals_scikit_learns(dev: list[Example]
             and sample.prediction.value["answer"] == sample.example.target["answer"]
         ]
         first, second = (np.array(column) for column in zip(*pairs, strict=True))
-        figures = judge_and_evidence(model, "judge")
-        assert (figures.n, figures.judge, figures.evidence) == (len(pairs), first.sum(), second.sum())
-        assert figures.both == (first & second).sum()
-        assert figures.phi == pytest.approx(matthews_corrcoef(first, second))
-        assert figures.kappa == pytest.approx(cohen_kappa_score(first, second))
+        metrics = judge_and_evidence(model, "judge")
+        assert (metrics.n, metrics.judge, metrics.evidence) == (len(pairs), first.sum(), second.sum())
+        assert metrics.both == (first & second).sum()
+        assert metrics.phi == pytest.approx(matthews_corrcoef(first, second))
+        assert metrics.kappa == pytest.approx(cohen_kappa_score(first, second))
 
 
 def test_agreement_is_undefined_where_one_of_them_always_says_the_same(dev: list[Example]) -> None:
     run = (answered(dev[0], True, "Because."), answered(dev[1], True, "Because."))
     scores = {sample_name(dev[0].example_id, 0): 0.0, sample_name(dev[1].example_id, 0): 5.0}
-    figures = judge_and_evidence(ModelSamples("m", TASK, (run,), {"judge": scores}), "judge")
-    assert (figures.n, figures.judge, figures.evidence, figures.phi, figures.kappa) == (2, 1, 0, None, None)
+    metrics = judge_and_evidence(ModelSamples("m", TASK, (run,), {"judge": scores}), "judge")
+    assert (metrics.n, metrics.judge, metrics.evidence, metrics.phi, metrics.kappa) == (2, 1, 0, None, None)
 
 
-def test_figure_2_counts_questions_by_subtask_and_videos_by_source(dev: list[Example]) -> None:
+def test_metric_2_counts_questions_by_subtask_and_videos_by_source(dev: list[Example]) -> None:
     counted = {"AOG": 3, "HOTR": 2, "GOT": 1}
     examples = [of_subtask(dev[0], code, number) for code, count in counted.items() for number in range(count)]
     other = replace(dev[0], frames=tuple(replace(frame, video_id="other") for frame in dev[0].frames))

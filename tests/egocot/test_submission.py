@@ -88,9 +88,9 @@ def test_a_submission_is_scored_over_the_answers_that_lie_beside_it(
     for example, answer in zip(recorded.examples, recorded.answers, strict=True):
         read[example.example_id] = answering.answered(task, example, answer.text)
     assert read[dev[0].example_id].prediction is None
-    figures = task.aggregate(list(read.values()))
-    assert figures["accuracy"] == sum(example.target["answer"] == "B" for example in dev[1:]) / len(dev)
-    assert figures["contradiction_rate"] == 0.0  # nobody knows how long the videos are
+    metrics = task.aggregate(list(read.values()))
+    assert metrics["accuracy"] == sum(example.target["answer"] == "B" for example in dev[1:]) / len(dev)
+    assert metrics["contradiction_rate"] == 0.0  # nobody knows how long the videos are
     with pytest.raises(DataError, match="no submission file"):
         get_benchmark("egocot").formats["egocot_submission"](mini_root)
 

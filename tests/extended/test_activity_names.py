@@ -86,13 +86,13 @@ def test_scores_equal_those_worked_out_by_hand_on_random_answers(
         samples.append(answered(task, example(task, reference), "" if is_lost else text))
         wanted.append([not is_lost and right[0], not is_lost and any(right)])
     first, ever = np.mean(wanted, axis=0)
-    figures = task.statistics(samples).published_figures()
-    got = [figures[name] for name in (("accuracy", "accuracy") if kind is OpenActivity else ("top_1", "top_5"))]
+    metrics = task.statistics(samples).published_metrics()
+    got = [metrics[name] for name in (("accuracy", "accuracy") if kind is OpenActivity else ("top_1", "top_5"))]
     assert got == pytest.approx([first, first if kind is OpenActivity else ever])
     assert 0.1 < first < 0.9
     right = [sample for sample, (_, is_right) in zip(samples, wanted, strict=True) if is_right]
     assert not [sample for sample in right if sample.prediction and [*task.mistakes(sample.example, sample.prediction)]]
-    assert figures["coverage"] == sum(sample.prediction is not None for sample in samples) / 60 < 1
+    assert metrics["coverage"] == sum(sample.prediction is not None for sample in samples) / 60 < 1
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ def test_a_damaged_row_is_an_error_that_says_so(
         write_release(tmp_path, "v0", document())
         root, sampling = tmp_path, CLIPS
     example = derived(task, root, task.sampling.with_overrides(sampling))[0][0]
-    task.statistics([Scored(example, None)]).published_figures()
+    task.statistics([Scored(example, None)]).published_metrics()
     damaged = copy.deepcopy(example)
     change(getattr(damaged, part))
     with pytest.raises(DataError, match="Fix: build the dataset again"):

@@ -237,7 +237,7 @@ def random_case(rng: np.random.Generator) -> tuple[Example, Masks, Masks, int]:
 
 
 @pytest.mark.full
-def test_figures_equal_those_made_from_pixels_on_random_cases() -> None:
+def test_metrics_equal_those_made_from_pixels_on_random_cases() -> None:
     rng, nothing = np.random.default_rng(23), np.zeros((HEIGHT, WIDTH), dtype=bool)
     for _ in range(150):
         cases = [random_case(rng) for _ in range(int(rng.integers(1, 3)))]
@@ -284,9 +284,9 @@ def test_a_trackers_file_is_scored_beside_copied_first_masks(examples: ExampleSe
     runs = [
         run
         for number, model in enumerate(models)
-        for run in evaluate(folder, model, task="mask_tracking", runs=1, out=tmp_path / str(number)).runs
+        for run in evaluate(folder, model, task="mask_tracking", repetitions=1, out=tmp_path / str(number)).runs
     ]
-    tracker, copied, oracle = (run.results.figures["J_and_F"].mean for run in runs)
+    tracker, copied, oracle = (run.results.metrics["J_and_F"].mean for run in runs)
     assert copied < tracker < oracle == 1
     gaps = [gap for gap in baseline_gaps(runs) if "tracker" in gap.model]
     assert [gap.kind for gap in gaps] == ["copy_first_mask"], baseline_gaps(runs)

@@ -82,7 +82,7 @@ def test_failures_say_which_part_is_wrong(videos: Path) -> None:
 
 def test_a_judge_sees_the_name_and_the_answer_by_a_rubric_of_the_task(videos: Path) -> None:
     example = derived(TASK, videos, ALL)[0][0]
-    shown = TASK.judged(example, Prediction({"activities": ["take it"]}))
+    shown = TASK.show_to_judge(example, Prediction({"activities": ["take it"]}))
     assert (shown.reference, shown.answer) == (example.label, "take it")
     assert load_rubric(TASK).names == ("correctness",)
 

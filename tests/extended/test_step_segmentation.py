@@ -69,7 +69,7 @@ def test_what_cannot_become_an_example_is_counted_with_its_reason(
     assert (examples, skipped.reason) == ([], reason)
 
 
-def test_figures_equal_labels_made_frame_by_frame_on_500_random_answers(example: Example) -> None:
+def test_metrics_equal_labels_made_frame_by_frame_on_500_random_answers(example: Example) -> None:
     rng, names = random.Random(0), ["Prepare cup", "BREW  coffee", "Froth milk"]
     reference = [next((name for a, b, name in STEPS if a <= frame < b), None) for frame in range(900)]
     samples, labels = [], []
@@ -86,8 +86,8 @@ def test_figures_equal_labels_made_frame_by_frame_on_500_random_answers(example:
                 answer[frame] = {"BREW  coffee": "Brew coffee"}.get(name, name)
         labels.append(None if is_lost else answer)
     wanted = temporal_segmentation(labels, [reference] * 500)
-    figures = TASK.aggregate(samples)
-    assert figures == pytest.approx({name: wanted[name] for name in figures})
+    metrics = TASK.aggregate(samples)
+    assert metrics == pytest.approx({name: wanted[name] for name in metrics})
     alone = TASK.score(example, samples[0].prediction)
     assert alone == pytest.approx({name: temporal_segmentation(labels[:1], [reference])[name] for name in alone})
 

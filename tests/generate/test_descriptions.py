@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from barista_bench.generate.candidates import Tally
-from barista_bench.generate.descriptions import TOUCHES, Basis, named, unique_descriptions
+from barista_bench.generate.descriptions import TOUCHES, Basis, name_object, unique_descriptions
 from barista_bench.generate.egocot import EgocotFamily
 from barista_bench.generate.family import family_class
 from barista_bench.generate.scene import Scene
@@ -118,8 +118,8 @@ def test_nothing_tells_apart_what_may_not_all_be_annotated(tmp_path: Path) -> No
 def test_what_a_question_asks_about_tells_nothing_apart(tmp_path: Path) -> None:
     scene = lemons(tmp_path, relations=[("left", HOLDS, "holds", "a", (20, 60))])
     thing = scene.things["a"]
-    assert named(scene, thing, [30]).name == "lemon in the left hand"
-    called = named(scene, thing, [30], TOUCHES)
+    assert name_object(scene, thing, [30]).name == "lemon in the left hand"
+    called = name_object(scene, thing, [30], TOUCHES)
     assert (called.name, called.noun, called) == ("lemon on the left", "lemon", thing)
     assert Unique("a", (30,), called.description).truth(scene) is True
     assert Unique("a", (30,)).truth(scene) is False

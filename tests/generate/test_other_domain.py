@@ -131,7 +131,7 @@ def test_prompts_and_rubrics_speak_of_the_workshop(domain_file: Path) -> None:
 def test_a_run_asks_in_the_words_of_the_workshop(workshop: Path, domain_file: Path, tmp_path: Path) -> None:
     data = build(workshop, tmp_path / "data", configs=("relations",), sampling={"relations": {"limit": 2}}, cache=False)
     setting = Path(f"domain:{domain_file}")
-    run(data.folder, tmp_path / "run", model="chance", runs=1, task="relations", prompts=setting)
+    run(data.folder, tmp_path / "run", model="chance", repetitions=1, task="relations", prompts=setting)
     described = json.loads((tmp_path / "run" / "run.json").read_text(encoding="utf-8"))
     assert described["prompts"]["wording"].startswith("domain:")
 

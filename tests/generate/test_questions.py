@@ -152,11 +152,11 @@ def test_the_timeline_passes_over_pauses_and_repeats(tmp_path: Path) -> None:
 def test_a_question_is_drawn_over_all_videos(tmp_path: Path, root: Path, examples: dict) -> None:
     writer = ScriptedJudge(lambda request, _: template(examples, request))
     config = QuestionConfig(
-        model="writer", source=str(root), out=tmp_path, sampling=(*SHORT, "per_class=1", "draw_seed=5")
+        model="writer", source=str(root), out=tmp_path, sampling=(*SHORT, "per_class=1", "sampling_seed=5")
     )
     session = write_questions(config, writer)
     assert session.written == 4
-    sampling = TemporalSampling(frames=6, spacing=4, per_class=1, draw_seed=5, pairs=str(tmp_path))
+    sampling = TemporalSampling(frames=6, spacing=4, per_class=1, sampling_seed=5, pairs=str(tmp_path))
     task, graph = TemporalVQA(), SceneGraph(root)
     taken_up = [e.example_id for e in graph_examples(task, graph, sampling) if isinstance(e, Example)]
     sampled = [
@@ -343,7 +343,7 @@ def test_calls_and_files_are_those_of_the_released_code(
             "frames": params["clip_length_in_frames"],
             "spacing": params["frame_spacing"],
             "per_class": params["max_examples_per_category"],
-            "draw_seed": params["shuffle_seed"],
+            "sampling_seed": params["shuffle_seed"],
             "videos": config["video_id"] and [config["video_id"]],
         }
         root = golden / "tricky" / name.removeprefix("tricky_") if name.startswith("tricky") else real_release

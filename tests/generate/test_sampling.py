@@ -16,10 +16,10 @@ from barista_bench.generate.candidates import (
     Tally,
     are_alike,
     decide,
+    keep_most,
     one_per_event,
     reasons_of,
     sample,
-    thin,
     with_choices,
 )
 from barista_bench.generate.shortcuts import GUESSERS, LEVEL, TextQuestion, guess, guessable_indices
@@ -100,12 +100,12 @@ def test_what_is_drawn_does_not_depend_on_the_order_of_candidates(rng: random.Ra
     pool = [candidate(at, answer=STATES[at % 4], video=f"v{at % 5}") for at in range(40)]
     shuffled = rng.sample(pool, len(pool))
     assert sample(shuffled, size, seed=3) == sample(pool, size, seed=3)
-    assert sorted(c.frames for c in thin(shuffled, size, 3)) == sorted(c.frames for c in thin(pool, size, 3))
+    assert sorted(c.frames for c in keep_most(shuffled, size, 3)) == sorted(c.frames for c in keep_most(pool, size, 3))
 
 
 def test_a_video_keeps_of_each_subtask_no_more_than_it_may_offer() -> None:
     pool = [candidate(at, answer=STATES[at % 2], subtask=name) for name in ("a", "b") for at in range(20)]
-    kept = thin(pool, 6, seed=0)
+    kept = keep_most(pool, 6, seed=0)
     assert Counter((c.subtask, c.right[0].text) for c in kept) == {
         (subtask, answer): 3 for subtask in "ab" for answer in STATES[:2]
     }

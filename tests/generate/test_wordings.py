@@ -9,7 +9,7 @@ from barista_bench.generate.audit import audit_sets
 from barista_bench.generate.candidates import Choice, Item
 from barista_bench.generate.shortcuts import TextQuestion, guessable_indices
 from barista_bench.generate.statements import Seen
-from barista_bench.generate.wordings import _templates, deal_forms, forms, plain_text
+from barista_bench.generate.wordings import _templates, assign_forms, forms, plain_text
 from barista_bench.reporting.audit_page import verdict
 from tests.generate.graphs import candidate_of
 
@@ -35,9 +35,9 @@ def item(at: int, answer: str) -> Item:
 
 def test_forms_fall_to_every_answer_equally_often_by_seed() -> None:
     items = [item(at, "cup" if at % 3 else "jar") for at in range(96)]
-    said = deal_forms(items, 0)
+    said = assign_forms(items, 0)
     assert [row.id for row in said] == [row.id for row in items]
-    assert said == deal_forms(items, 0) != deal_forms(items, 1)
+    assert said == assign_forms(items, 0) != assign_forms(items, 1)
     number = len(forms("egocot/AOG"))
     for answer, count in (("cup", 64), ("jar", 32)):
         dealt = Counter(row.candidate.form for row in said if row.candidate.right_text == answer)

@@ -70,7 +70,7 @@ def examples_of(task: Task, release: HandyvqaRelease, **overrides: Any) -> list[
     return list(task.examples(release, sampling))  # type: ignore[attr-defined]
 
 
-def figures_of(recorded: RecordedAnswers) -> dict[str, Json]:
+def metrics_of(recorded: RecordedAnswers) -> dict[str, Json]:
     """The figures over those answers that are no errors."""
     task, answers = recorded.task(), {answer.example_id: answer for answer in recorded.answers}
     pairs = [(example, answers[example.example_id]) for example in recorded.examples]

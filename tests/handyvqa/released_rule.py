@@ -43,18 +43,18 @@ def ranked(record: Record) -> tuple[list[int], list[float]] | None:
     return (labels, [float(index in places) for index in range(count)]) if places else None
 
 
-def official_figures(records: Iterable[Record]) -> dict[str, float]:
+def official_metrics(records: Iterable[Record]) -> dict[str, float]:
     """The six figures, of those categories of which anything counts."""
-    figures: dict[str, float] = {}
+    metrics: dict[str, float] = {}
     records = list(records)
     for category in SINGLE:
         verdicts = [is_right(record) for record in records if record["category"] == category]
         counted = [verdict for verdict in verdicts if verdict is not None]
         if counted:
-            figures[category] = float(np.mean(counted))
+            metrics[category] = float(np.mean(counted))
     rows = [row for record in records if record["category"] == "objects" and (row := ranked(record))]
     labels, scores = [label for row in rows for label in row[0]], [score for row in rows for score in row[1]]
     if labels:
         # Without a single right option scikit-learn warns, and gives 0 as well.
-        figures["objects"] = float(average_precision_score(labels, scores)) if any(labels) else 0.0
-    return figures
+        metrics["objects"] = float(average_precision_score(labels, scores)) if any(labels) else 0.0
+    return metrics

@@ -31,23 +31,23 @@ def test_scores_of_a_dual_encoder_rank_all_options_together() -> None:
     references = [[rng.randrange(6)] for _ in range(40)]
     scores = [[round(rng.uniform(-1, 1), 6) for _ in range(6)] for _ in references]
     answers = [write_scores(dict(zip("ABCDEF", row, strict=True))) for row in scores]
-    figures = OBJECTS.aggregate(run_of(OBJECTS, answers, references))
+    metrics = OBJECTS.aggregate(run_of(OBJECTS, answers, references))
     labels = [int(index in reference) for reference in references for index in range(6)]
     expected = average_precision_score(labels, np.concatenate(scores))
-    assert figures["average_precision"] == pytest.approx(expected)
+    assert metrics["average_precision"] == pytest.approx(expected)
     accuracy = np.mean([int(np.argmax(row)) == reference for row, (reference,) in zip(scores, references, strict=True)])
     assert ACTION.aggregate(run_of(ACTION, answers, references))["accuracy"] == pytest.approx(accuracy)
-    assert figures["exact_match"] == figures["exact_match_strict"] == pytest.approx(accuracy)
+    assert metrics["exact_match"] == metrics["exact_match_strict"] == pytest.approx(accuracy)
 
 
 def test_strict_and_released_scores_differ_where_prose_names_letters() -> None:
     references = [[1], [1], [1], [1]]
     answers = ["(B) thing 1", "(B) thing 1\nand no other cup (a)", "it is b)", "B"]
-    figures = ACTION.aggregate(run_of(ACTION, answers, references))
-    assert figures["accuracy"] == pytest.approx(2 / 3)  # the (a) of the second goes first; the fourth is left out
-    assert figures["accuracy_counted"] == 0.5
-    assert figures["accuracy_strict"] == 0.5
-    assert (figures["coverage"], figures["coverage_strict"]) == (0.75, 0.5)
+    metrics = ACTION.aggregate(run_of(ACTION, answers, references))
+    assert metrics["accuracy"] == pytest.approx(2 / 3)  # the (a) of the second goes first; the fourth is left out
+    assert metrics["accuracy_counted"] == 0.5
+    assert metrics["accuracy_strict"] == 0.5
+    assert (metrics["coverage"], metrics["coverage_strict"]) == (0.75, 0.5)
     ranked = OBJECTS.aggregate(run_of(OBJECTS, [*answers[:1], None], references[:2]))
     assert ranked["average_precision"] == 1.0
     assert ranked["average_precision_counted"] == pytest.approx(1 / 2 + 1 / 2 * 2 / 12), "one first, one among the rest"
@@ -55,8 +55,8 @@ def test_strict_and_released_scores_differ_where_prose_names_letters() -> None:
 
 @pytest.mark.parametrize("task", [ACTION, OBJECTS])
 def test_a_letter_without_an_option_is_no_answer(task: Task) -> None:
-    figures = task.aggregate(run_of(task, ["(Z) none", "(Z) or (A)"], [[0], [0]]))
-    assert (figures[task.primary], figures["coverage"], figures["coverage_strict"]) == (1.0, 0.5, 0.0)
+    metrics = task.aggregate(run_of(task, ["(Z) none", "(Z) or (A)"], [[0], [0]]))
+    assert (metrics[task.primary], metrics["coverage"], metrics["coverage_strict"]) == (1.0, 0.5, 0.0)
 
 
 @pytest.mark.parametrize("task", [ACTION, OBJECTS])
@@ -76,7 +76,7 @@ def test_objects_are_matched_as_sets() -> None:
     assert OBJECTS.score(sample.example, None) == dict.fromkeys(scores, 0.0)
 
 
-def test_without_a_single_answer_the_figures_are_zero_and_say_so() -> None:
+def test_without_a_single_answer_the_metrics_are_zero_and_say_so() -> None:
     single = ACTION.aggregate(run_of(ACTION, [None, "B"], [[1], [1]]))
     assert (single["accuracy"], single["coverage"]) == (0.0, 0.0)
     multiple = OBJECTS.aggregate(run_of(OBJECTS, [None, "B"], [[1], [1]]))

@@ -32,7 +32,7 @@ def test_the_record_shown_fits_the_schema_and_loads(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("task", BENCHMARK.tasks, ids=lambda task: task.name)
-def test_configs_options_and_primary_figures_are_named(task: type[Task]) -> None:
+def test_configs_options_and_primary_metrics_are_named(task: type[Task]) -> None:
     assert f"`{task.name}`" in TEXT
     assert f"`{task.primary}`" in TEXT
     for name, option in task.options.items():

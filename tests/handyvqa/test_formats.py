@@ -12,7 +12,7 @@ from barista_bench.benchmarks.handyvqa import RvosObjects, RvosParts
 from barista_bench.benchmarks.handyvqa.recorded_answers import read_mask_outputs, read_outputs, read_png
 from barista_bench.core.task import FrameRef
 from barista_bench.errors import DataError
-from tests.handyvqa.made import figures_of, record, rectangle, rle, target, write_lines
+from tests.handyvqa.made import metrics_of, record, rectangle, rle, target, write_lines
 
 FIRST, LAST = rectangle(10, 10, 40, 30), rectangle(50, 20, 80, 60)
 
@@ -30,10 +30,10 @@ def test_one_file_an_item_in_category_folders(tmp_path: Path) -> None:
     action, state = read_outputs(tmp_path / "some-model")
     assert (action.model, action.task.name, state.task.name) == ("some-model", "action", "state")
     assert [answer.example_id for answer in action.answers] == ["action_0002", "action_0010"]
-    assert figures_of(action)["accuracy"] == 0.5
-    assert figures_of(state)["coverage"] == 0.0
+    assert metrics_of(action)["accuracy"] == 0.5
+    assert metrics_of(state)["coverage"] == 0.0
     assert action.examples[0].frames == (FrameRef("action_0002_frames", 0),), "named, and never read"
-    assert {answer.run for answer in (*action.answers, *state.answers)} == {0}
+    assert {answer.repetition for answer in (*action.answers, *state.answers)} == {0}
 
 
 def test_one_file_of_lines(tmp_path: Path) -> None:
@@ -44,7 +44,7 @@ def test_one_file_of_lines(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "model-x.jsonl", lines)
     parts, objects = read_outputs(path)
     assert parts.model == "model-x"
-    assert figures_of(parts)["accuracy"] == figures_of(objects)["average_precision"] == 1.0
+    assert metrics_of(parts)["accuracy"] == metrics_of(objects)["average_precision"] == 1.0
 
 
 def test_scores_of_objects_go_before_the_text(tmp_path: Path) -> None:
@@ -54,11 +54,11 @@ def test_scores_of_objects_go_before_the_text(tmp_path: Path) -> None:
     short = record("c", inferred_scores=scores[:4])
     path = write_lines(tmp_path / "objects.jsonl", [inside, beside, short])
     (recorded,) = read_outputs(path)
-    assert figures_of(recorded)["average_precision"] == 1.0
+    assert metrics_of(recorded)["average_precision"] == 1.0
     errors = {answer.example_id: answer.error for answer in recorded.answers}
     assert errors["a"] is errors["b"] is None
     assert "4 inferred_scores for 5 options" in str(errors["c"])
-    assert {answer.run for answer in recorded.answers} == {0}
+    assert {answer.repetition for answer in recorded.answers} == {0}
 
 
 def test_an_empty_output_is_unanswered_and_an_absent_one_is_no_sample(tmp_path: Path) -> None:
@@ -70,8 +70,8 @@ def test_an_empty_output_is_unanswered_and_an_absent_one_is_no_sample(tmp_path: 
     assert by_id["a"].text == ""
     assert [by_id[name].text for name in "bc"] == [None, None]
     assert "no inference.output" in str(by_id["b"].error)
-    figures = figures_of(recorded)
-    assert (figures["n"], figures["coverage"], figures["accuracy"]) == (2, 0.5, 1.0)
+    metrics = metrics_of(recorded)
+    assert (metrics["n"], metrics["coverage"], metrics["accuracy"]) == (2, 0.5, 1.0)
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_run_lengths_stand_in_the_records(tmp_path: Path) -> None:
     (recorded,) = read_mask_outputs(tmp_path)
     assert recorded.task is RvosObjects
     assert [frame.frame_index for frame in recorded.examples[0].frames] == [3, 7]
-    assert figures_of(recorded)["J_and_F"] == 1.0
+    assert metrics_of(recorded)["J_and_F"] == 1.0
 
 
 @pytest.mark.parametrize("folder", ["o1", "rvos_parts/o1"])
@@ -121,20 +121,20 @@ def test_pictures_lie_in_a_folder_for_each_record(tmp_path: Path, folder: str, m
     picture(tmp_path / folder, 8, LAST, mode)  # not annotated
     (recorded,) = read_mask_outputs(tmp_path)
     assert recorded.task is RvosParts
-    assert figures_of(recorded)["J_and_F"] == 1.0
+    assert metrics_of(recorded)["J_and_F"] == 1.0
 
 
 def test_an_absent_picture_is_an_empty_mask_and_an_absent_folder_no_sample(tmp_path: Path) -> None:
     write_lines(tmp_path / "rvos_objects.jsonl", [segmented("o1"), segmented("o2")])
     picture(tmp_path / "o1", 3, FIRST)
     (recorded,) = read_mask_outputs(tmp_path)
-    figures = figures_of(recorded)
-    assert (figures["J"], figures["n"], figures["frame_coverage"]) == (0.5, 1, 0.5)
+    metrics = metrics_of(recorded)
+    assert (metrics["J"], metrics["n"], metrics["frame_coverage"]) == (0.5, 1, 0.5)
     assert "no inference.masks and no folder of pictures" in str(recorded.answers[1].error)
-    assert [answer.run for answer in recorded.answers] == [0, 0]
+    assert [answer.repetition for answer in recorded.answers] == [0, 0]
     picture(tmp_path / "o1", 7, LAST[:-1])
     (recorded,) = read_mask_outputs(tmp_path)
-    assert figures_of(recorded)["J"] == 0.5, "a picture of another size scores nothing"
+    assert metrics_of(recorded)["J"] == 0.5, "a picture of another size scores nothing"
 
 
 def test_a_damaged_picture_and_one_outside_of_the_folder_cost_their_samples_and_are_named(tmp_path: Path) -> None:

@@ -81,10 +81,10 @@ def test_own_questions_are_scored_as_they_were_answered_from_build_to_score(tmp_
     rows = ({"example_id": name, "answer": text} for name, text in zip(names, answers, strict=True))
     (tmp_path / "answers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     model = f"predictions:{tmp_path / 'answers.jsonl'}"
-    settings = {"benchmark": "handyvqa", "task": "action", "box_format": "xyxy/pixels", "runs": 1}
+    settings = {"benchmark": "handyvqa", "task": "action", "box_format": "xyxy/pixels", "repetitions": 1}
     (run,) = evaluate(built, model, out=tmp_path / "runs", **settings).runs
-    assert run.results.figures["accuracy_counted"].mean == pytest.approx(5 / 6)
+    assert run.results.metrics["accuracy_counted"].mean == pytest.approx(5 / 6)
     assert run.results.coverage.statuses["parse_error"] == 1
     released = score(run.folder, options={"reading": RELEASED})
-    assert released.results.figures["accuracy_counted"].mean == 0
+    assert released.results.metrics["accuracy_counted"].mean == 0
     assert released.results.options["reading"] == RELEASED

@@ -12,8 +12,8 @@ from barista_bench.benchmarks.handyvqa.choice_tasks import LetterReading
 from barista_bench.benchmarks.handyvqa.recorded_answers import read_outputs
 from barista_bench.core.task import Prediction
 from tests.conftest import SHARED
-from tests.handyvqa.made import BOXES, figures_of
-from tests.handyvqa.released_rule import official_figures
+from tests.handyvqa.made import BOXES, metrics_of
+from tests.handyvqa.released_rule import official_metrics
 
 SAMPLE = SHARED / "data/handyvqa/sample_150.jsonl"
 
@@ -73,15 +73,15 @@ def test_awkward_real_outputs_are_read_as_a_person_reads_the_rules(recorded: dic
     assert readings == BY_HAND
 
 
-def test_the_six_figures_are_those_of_a_transcription_of_the_released_script(
+def test_the_six_metrics_are_those_of_a_transcription_of_the_released_script(
     records: list[dict[str, Any]], recorded: dict[str, RecordedAnswers]
 ) -> None:
-    figures = {name: figures_of(outputs)[outputs.task.primary] for name, outputs in recorded.items()}
-    assert len(figures) == 6
-    assert figures == pytest.approx(official_figures(records), abs=1e-12)
+    metrics = {name: metrics_of(outputs)[outputs.task.primary] for name, outputs in recorded.items()}
+    assert len(metrics) == 6
+    assert metrics == pytest.approx(official_metrics(records), abs=1e-12)
 
 
-def test_one_file_an_item_gives_the_same_figures(
+def test_one_file_an_item_gives_the_same_metrics(
     records: list[dict[str, Any]], recorded: dict[str, RecordedAnswers], tmp_path: Path
 ) -> None:
     for record in records:
@@ -89,5 +89,5 @@ def test_one_file_an_item_gives_the_same_figures(
         folder.mkdir(exist_ok=True)
         public = {key: record[key] for key in ("question", "options", "inference", "correct_idx")}
         (folder / f"{record['id']}.json").write_text(json.dumps(public))
-    again = {outputs.task.name: figures_of(outputs) for outputs in read_outputs(tmp_path)}
-    assert again == {name: figures_of(outputs) for name, outputs in recorded.items()}
+    again = {outputs.task.name: metrics_of(outputs) for outputs in read_outputs(tmp_path)}
+    assert again == {name: metrics_of(outputs) for name, outputs in recorded.items()}

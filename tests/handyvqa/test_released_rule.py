@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 
 from barista_bench.benchmarks.handyvqa.recorded_answers import read_outputs
-from tests.handyvqa.made import figures_of, write_lines
-from tests.handyvqa.released_rule import SINGLE, official_figures
+from tests.handyvqa.made import metrics_of, write_lines
+from tests.handyvqa.released_rule import SINGLE, official_metrics
 
 CATEGORIES = (*SINGLE, "objects")
 LETTERS = [*ascii_uppercase, "AA", "27", "1"]
 
 
-def figures(path: Path) -> dict[str, float]:
+def compute_metrics(path: Path) -> dict[str, float]:
     """The primary figures of those categories of which anything was answered."""
-    by_task = {outputs.task: figures_of(outputs) for outputs in read_outputs(path)}
+    by_task = {outputs.task: metrics_of(outputs) for outputs in read_outputs(path)}
     return {task.name: float(str(all_[task.primary])) for task, all_ in by_task.items() if all_["coverage"]}
 
 
@@ -52,12 +52,12 @@ def made(rng: random.Random, number: int, category: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_the_six_figures_on_awkward_records(tmp_path: Path, seed: int) -> None:
+def test_the_six_metrics_on_awkward_records(tmp_path: Path, seed: int) -> None:
     rng = random.Random(seed)
     size = rng.choice([1, 3, 20, 60])
     records = [made(rng, number, category) for category in CATEGORIES for number in range(size)]
-    expected = official_figures(records)
-    assert figures(write_lines(tmp_path / "model.jsonl", records)) == pytest.approx(expected, abs=1e-12)
+    expected = official_metrics(records)
+    assert compute_metrics(write_lines(tmp_path / "model.jsonl", records)) == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -86,15 +86,15 @@ def test_awkward_records_by_hand(
         {"id": category, "category": category, "inference": {"output": output}, **base}
         for category in ("action", "objects")
     ]
-    assert figures(write_lines(tmp_path / "model.jsonl", records)) == pytest.approx(counts)
-    assert official_figures(records) == pytest.approx(counts)
+    assert compute_metrics(write_lines(tmp_path / "model.jsonl", records)) == pytest.approx(counts)
+    assert official_metrics(records) == pytest.approx(counts)
 
 
 def test_inferred_scores_are_never_looked_at_where_one_option_is_right(tmp_path: Path) -> None:
     record = {"options": ["a", "b"], "correct_idx": [0], "inference": {"output": "(A)", "inferred_scores": [0.1, 0.9]}}
     records = [record | {"id": category, "category": category} for category in ("action", "objects")]
     path = write_lines(tmp_path / "model.jsonl", records)
-    assert figures(path) == official_figures(records) == {"action": 1.0, "objects": 0.5}
+    assert compute_metrics(path) == official_metrics(records) == {"action": 1.0, "objects": 0.5}
 
 
 def test_a_public_record_with_blank_texts_is_a_sample_and_a_warning_that_says_so(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ def dataset(root: Path, made_once: MadeOnce) -> Path:
 def test_tiny_models_answer_every_kind_of_question(dataset: Path, tmp_path: Path, model: str) -> None:
     tasks = "objects" if model == "tiny" else "action,objects"
     settings = {"benchmark": "handyvqa", "task": tasks, "option": ["max_side=32"], "max_new_tokens": 4}
-    evaluation = evaluate(dataset, model, out=tmp_path, runs=1, limit=1, **settings)
+    evaluation = evaluate(dataset, model, out=tmp_path, repetitions=1, limit=1, **settings)
     for run in evaluation.runs:
         assert run.results.coverage.scored == 1
         if model == "dual:tiny":
@@ -35,9 +35,9 @@ def test_tiny_models_answer_every_kind_of_question(dataset: Path, tmp_path: Path
 def test_options_change_what_is_shown_of_frozen_images(dataset: Path, tmp_path: Path) -> None:
     options = ["mode=frame_wise", "max_side=32", "truth_options=true"]
     settings = {"benchmark": "handyvqa", "task": "rvos_objects", "option": options}
-    frame_wise = evaluate(dataset, "oracle", out=tmp_path, runs=1, **settings)
+    frame_wise = evaluate(dataset, "oracle", out=tmp_path, repetitions=1, **settings)
     (run,) = frame_wise.runs
-    assert run.results.figures["J_and_F"].mean == 1.0
+    assert run.results.metrics["J_and_F"].mean == 1.0
     for index, example in enumerate(run.examples.examples):
         images = run.examples[index].images(run.task)
         assert len(images) == len(example.inputs["frames"])  # type: ignore[arg-type]

@@ -157,17 +157,17 @@ def test_scores_of_samples_are_the_metric_over_all_frames_together(seed: int) ->
         empty = np.zeros((HEIGHT, WIDTH), bool)
         predictions.append([answer.get(index, empty) for index in true])
     expected = region_boundary(predictions, references)
-    figures = TASK.aggregate(samples)
-    assert figures["J"] == pytest.approx(expected["frame_J_mean"])
-    assert figures["F"] == pytest.approx(expected["frame_F_mean"])
-    assert figures["J_and_F"] == pytest.approx(expected["frame_J&F_mean"])
-    assert figures["n_frames"] == expected["n_frames"]
-    assert figures["coverage"] == pytest.approx(expected["coverage"])
+    metrics = TASK.aggregate(samples)
+    assert metrics["J"] == pytest.approx(expected["frame_J_mean"])
+    assert metrics["F"] == pytest.approx(expected["frame_F_mean"])
+    assert metrics["J_and_F"] == pytest.approx(expected["frame_J&F_mean"])
+    assert metrics["n_frames"] == expected["n_frames"]
+    assert metrics["coverage"] == pytest.approx(expected["coverage"])
     n_masks = sum(mask.any() for track in predictions if track is not None for mask in track)
     n_empty = n_answered_empty(samples)
-    assert figures["frame_coverage"] == pytest.approx((n_masks + n_empty) / expected["n_frames"])
+    assert metrics["frame_coverage"] == pytest.approx((n_masks + n_empty) / expected["n_frames"])
     weights = np.vstack([rng.integers(0, 3, (3, len(samples))), np.zeros(len(samples))]).astype(float)
-    fast, slow = TASK.statistics(samples).figures(weights), drawn_out(TASK, samples, weights)
+    fast, slow = TASK.statistics(samples).compute_metrics(weights), drawn_out(TASK, samples, weights)
     for name, values in fast.items():
         np.testing.assert_allclose(values, slow[name], atol=1e-12, err_msg=name)
 

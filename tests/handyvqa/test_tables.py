@@ -73,12 +73,12 @@ def test_table_4_holds_each_category_its_coverage_and_the_average() -> None:
     cells = cells_of(paper_table)
     means = []
     for entry in entries:
-        figures = [entry.task.aggregate(run) for run in entry.runs]
+        metrics = [entry.task.aggregate(run) for run in entry.repetitions]
         title = entry.task.name.capitalize()
         name = "Objects (AP)" if entry.task.name == "objects" else title
-        expected = np.mean([figure[entry.task.primary] for figure in figures])
+        expected = np.mean([metric[entry.task.primary] for metric in metrics])
         assert value(cells[name]) == pytest.approx(expected)
-        assert value(cells[f"{title} answered"]) == pytest.approx(np.mean([figure["coverage"] for figure in figures]))
+        assert value(cells[f"{title} answered"]) == pytest.approx(np.mean([metric["coverage"] for metric in metrics]))
         means.append(expected)
     assert value(cells["Avg."]) == pytest.approx(np.mean(means[:5]))
     assert (cells["Model"], cells["Settings"]) == ("m", "16 frames")
@@ -94,13 +94,13 @@ def test_every_row_has_a_cell_for_every_column_and_what_was_not_run_is_empty() -
 
 def test_the_interval_in_a_table_is_the_one_in_the_results_and_one_resampling_unit_has_none() -> None:
     (entry,) = model("m", 3, tasks=[Action])
-    shown = ScoredTask.of(entry).figures["accuracy"]
-    ends = run_intervals([ResampledRun.of(entry.task, run, "m") for run in entry.runs])["accuracy"]
+    shown = ScoredTask.of(entry).metrics["accuracy"]
+    ends = run_intervals([ResampledRun.of(entry.task, run, "m") for run in entry.repetitions])["accuracy"]
     assert isinstance(shown, Ranged)
     assert (shown.low, shown.high) == (ends.low, ends.high)
     assert 0 <= shown.low < shown.value < shown.high <= 1
     alone = ModelSamples("m", entry.task, (run_of(entry.task, [True]),))
-    assert ScoredTask.of(alone).figures["accuracy"] == 1.0
+    assert ScoredTask.of(alone).metrics["accuracy"] == 1.0
 
 
 @pytest.mark.full

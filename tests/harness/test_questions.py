@@ -21,18 +21,18 @@ from barista_bench.runs.score.scoring import score
 BOXES = BoxFormat("yxyx", 1000)
 
 
-def test_recorded_answers_have_the_figures_and_statuses_of_score(dataset: Path, tmp_path: Path) -> None:
-    run(dataset, tmp_path / "run", task="relations", model="chance", runs=2)
+def test_recorded_answers_have_the_metrics_and_statuses_of_score(dataset: Path, tmp_path: Path) -> None:
+    run(dataset, tmp_path / "run", task="relations", model="chance", repetitions=2)
     ours = score(tmp_path / "run" / "relations").results
     (questions,) = question_sets({"data": str(dataset), "task": "relations"})
     samples = [
-        questions.sample(record.example_id, Completion(record.text or ""), BoxFormat(), run=record.run)
+        questions.sample(record.example_id, Completion(record.text or ""), BoxFormat(), repetition=record.repetition)
         for record in read_records(tmp_path / "run" / "relations" / "samples.jsonl")
     ]
-    figures = questions.figures(samples)
-    assert figures == pytest.approx({**figures, **{name: figure.mean for name, figure in ours.figures.items()}})
-    assert 0 < figures["micro_f1"] < 1
-    assert (figures["samples"], figures["ok"]) == (len(samples), ours.coverage.statuses["ok"])
+    metrics = questions.compute_metrics(samples)
+    assert metrics == pytest.approx({**metrics, **{name: metric.mean for name, metric in ours.metrics.items()}})
+    assert 0 < metrics["micro_f1"] < 1
+    assert (metrics["samples"], metrics["ok"]) == (len(samples), ours.coverage.statuses["ok"])
 
 
 def test_cut_refused_and_unreadable_answers_are_told_apart(dataset: Path) -> None:
@@ -41,7 +41,7 @@ def test_cut_refused_and_unreadable_answers_are_told_apart(dataset: Path) -> Non
     samples = [
         questions.sample(name, answer, BOXES) for name, answer in zip(questions.positions, answers, strict=False)
     ]
-    counted = questions.figures(samples)
+    counted = questions.compute_metrics(samples)
     assert [counted[status] for status in ("ok", "parse_error", "refused", "truncated")] == [1, 1, 1, 1]
 
 
@@ -94,7 +94,7 @@ def test_the_oracle_of_lmms_eval_scores_one(dataset: Path) -> None:
     (questions,) = question_sets({"data": str(dataset), "task": "grounding"})
     rows = list(lmms_eval.examples(Dataset.from_list([{"settings": questions.settings}])))
     assert str(dataset) not in json.dumps(rows)
-    answered = [lmms_eval.process_results(row, [lmms_eval.target(row)])["figures"] for row in rows]
+    answered = [lmms_eval.process_results(row, [lmms_eval.target(row)])["metrics"] for row in rows]
     assert lmms_eval.primary(answered) == pytest.approx(1.0)
 
 

@@ -47,7 +47,7 @@ def run_of(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(runner, "load_model", lambda *args, **kwargs: model)
         patch.setattr(runner, "trained_videos", lambda *args: training)
-        run(data, out, task=(task,), model=MODEL, **{"runs": 2, **settings})
+        run(data, out, task=(task,), model=MODEL, **{"repetitions": 2, **settings})
     score(out)
     return out
 
@@ -97,7 +97,7 @@ def judged_run(made_once: MadeOnce) -> Path:
         with pytest.MonkeyPatch.context() as patch:
             judge = ScriptedJudge(by_hash, name="maker/judge")
             patch.setattr(session, "load_model", lambda *args, **kwargs: judge)
-            judged(out, judge.identity.name, draws=2)
+            judged(out, judge.identity.name, verdicts_per_answer=2)
 
     data = made_once("honest/judged_data", make_data)
     return made_once("honest/judged_run", make_run)

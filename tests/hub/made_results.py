@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 from barista_bench.benchmarks import task_class
-from barista_bench.hub.checks import checked
+from barista_bench.hub.checks import check_schema
 from barista_bench.hub.rows import SubmissionRow
 from barista_bench.hub.submission import Submission, SubmissionTarget, submission_of
-from barista_bench.judging.results import CategoryFigures, JudgedCoverage, JudgedResults, JudgeInfo, RubricInfo
+from barista_bench.judging.results import CategoryMetrics, JudgedCoverage, JudgedResults, JudgeInfo, RubricInfo
 from barista_bench.runs.described import BoxFormatInfo, ModelInfo
 from barista_bench.runs.score.costs import Cost
-from barista_bench.runs.score.results import DatasetInfo, Figure, PromptsInfo, Results, SampleCoverage, Timing
+from barista_bench.runs.score.results import DatasetInfo, MetricValue, PromptsInfo, Results, SampleCoverage, Timing
 
 MODEL = "garden/fruit-8b"
 DATASET = "garden/BARISTA"
@@ -19,9 +19,9 @@ HASH = "ab" * 32
 TARGET = {"model_repo": MODEL, "dataset_repo": DATASET}
 
 
-def figure(values: list[float], low: float | None = None, high: float | None = None) -> Figure:
+def metric(values: list[float], low: float | None = None, high: float | None = None) -> MetricValue:
     spread = statistics.stdev(values) if len(values) > 1 else None
-    return Figure(mean=statistics.fmean(values), std=spread, runs=values, low=low, high=high)
+    return MetricValue(mean=statistics.fmean(values), std=spread, repetitions=values, low=low, high=high)
 
 
 def results(
@@ -69,10 +69,10 @@ def results(
         ),
         prompts=PromptsInfo(version=2, sha256="d" * 64, wording=wording),
         generation={"temperature": 0.7},
-        runs=len(values),
+        repetitions=len(values),
         coverage=SampleCoverage(expected=expected, scored=scored, answered=scored, statuses={"ok": scored}),
         primary=cls.primary,
-        figures={cls.primary: figure(list(values), low, high)},
+        metrics={cls.primary: metric(list(values), low, high)},
         breakdowns={},
         details=[{cls.primary: value} for value in values],
         versions={"numpy": "2.4.6"},
@@ -104,12 +104,12 @@ def judged(
         prompt_sha256="f" * 64,
         steps="given",
         steps_sha256="f" * 64,
-        draws=3,
+        verdicts_per_answer=3,
         model=of.model.name,
         model_revision=of.model.revision,
         answers=of.comparability,
         dataset=of.dataset,
-        runs=of.runs,
+        repetitions=of.repetitions,
         coverage=JudgedCoverage(
             expected=of.coverage.expected,
             finished=of.coverage.scored,
@@ -118,10 +118,10 @@ def judged(
             verdicts={"ok": 3 * (scored - unjudged), "parse_error": 3 * unjudged},
         ),
         scoring={"plain": 3 * (scored - unjudged)},
-        figures={"mean": figure([value] * of.runs)},
-        sd_draws={},
+        metrics={"mean": metric([value] * of.repetitions)},
+        sd_of_verdicts={},
         per_category={
-            "one": CategoryFigures(examples=of.dataset.examples, expected=scored, judged=scored - unjudged, figures={})
+            "one": CategoryMetrics(examples=of.dataset.examples, expected=scored, judged=scored - unjudged, metrics={})
         },
         input_tokens=0,
         output_tokens=0,
@@ -141,6 +141,6 @@ def submission(*rows: SubmissionRow, allow_incomplete: bool = False, **target: s
     """As `make_submission` gives it of runs with these rows, checks included."""
     return submission_of(
         rows or [row()],
-        checked(SubmissionTarget, {**TARGET, **target}, "submission"),
+        check_schema(SubmissionTarget, {**TARGET, **target}, "submission"),
         allow_incomplete=allow_incomplete,
     )

@@ -118,7 +118,7 @@ def test_entries_that_are_not_comparable_share_no_table_and_the_reason_is_told(
     assert f"stands apart from other tables of the task by {why}" in by_model["a/two"].note
 
 
-def test_settings_stand_beside_the_figures_and_keep_nobody_from_a_rank(tmp_path: Path) -> None:
+def test_settings_stand_beside_the_metrics_and_keep_nobody_from_a_rank(tmp_path: Path) -> None:
     publish(tmp_path, results(model="a/one", settings={"dtype": "float32"}))
     publish(tmp_path, results(model="a/two", values=(0.4,)))
     (table,) = tables(read_board(tmp_path / "board"))
@@ -215,13 +215,13 @@ def _link(folder: Path) -> None:
     (folder / "results.json").symlink_to("/etc/passwd")
 
 
-BOAST = {"micro_f1": {"mean": 1.5, "std": None, "runs": [1.5], "low": None, "high": None}}
+BOAST = {"micro_f1": {"mean": 1.5, "std": None, "repetitions": [1.5], "low": None, "high": None}}
 SPOILT: dict[str, Forgery] = {
     "Invalid JSON": written(b"<script>alert(1)</script>"),
     "score: Extra inputs": changed("score", 1),
     "Invalid JSON: recursion limit": written(b"[" * 100_000),
     "is larger than": written(b" " * (MAX_FILE + 1)),
-    "outside 0 to 1": changed("figures", BOAST),
+    "outside 0 to 1": changed("metrics", BOAST),
     "model.name: is 'b/better', not 'a/one'": changed("model.name", "b/better"),
     "is of the leaderboard 'relations'": lambda folder: folder.rename(folder.parent / "grounding"),
     "is not results/<org>/<model>/<leaderboard>/results.json": _too_deep,

@@ -102,7 +102,7 @@ LOG: dict[str, Forgery] = {
     "other prompts": each(prompt="ab" * 32),
     "wrong answers as faults of the task": of_wrong(status="task_error", text=None),
     "wrong answers as a server's": of_wrong(status="infra_error", text=None),
-    "repetitions below 0": each(run=-1),
+    "repetitions below 0": each(repetition=-1),
     "lines without a checksum": lines(
         LOG_FILE, lambda all: [line.partition(b',"checksum"')[0] + b"}\n" for line in all]
     ),
@@ -127,7 +127,7 @@ BESIDE: dict[str, Forgery] = {
     "the record of the figures": in_results("comparability.split", "test"),
     "the cost of an answer": in_results("timing.costs", first(lambda cost: {**cost, "mean": 0.0})),
     "the interval of a group": in_results(
-        "breakdowns", first(first(lambda cell: {**cell, "figure": {**cell["figure"], "high": 1.0}}))
+        "breakdowns", first(first(lambda cell: {**cell, "metric": {**cell["metric"], "high": 1.0}}))
     ),
     "a part of the aggregate": in_results("details", lambda details: [{**detail, "f": 1} for detail in details]),
     "options": in_results("options", {"protocol": "paper"}),
@@ -328,10 +328,10 @@ def _came_along(run: Path) -> None:
     records = [
         other(
             record,
-            key=verdict_key(sample.example_id, sample.run, name),
-            fingerprint=verdict_key(sample.example_id, sample.run, name),
+            key=verdict_key(sample.example_id, sample.repetition, name),
+            fingerprint=verdict_key(sample.example_id, sample.repetition, name),
             example_id=sample.example_id,
-            run=sample.run,
+            repetition=sample.repetition,
             prompt="",
             text=json.dumps({"criterion": name, "score": 1.0, "reason": "fine"}),
         )
@@ -342,7 +342,7 @@ def _came_along(run: Path) -> None:
     write_log(judge / VERDICTS_FILE, records)
     edit(judge / JUDGE_FILE, "identity.method", "released")
     edit(judge / JUDGE_FILE, "rubric", {"version": 0, "wording": "", "criteria": [{"name": "accuracy"}]})
-    edit(judge / JUDGE_FILE, "draws", 1)
+    edit(judge / JUDGE_FILE, "verdicts_per_answer", 1)
 
 
 def judge_lines(file: str, change: Callable[[list[bytes]], list[bytes]]) -> Forgery:
@@ -354,8 +354,8 @@ JUDGE: dict[str, Forgery] = {
     "another text of the form": in_judge("prompt.user", "Give ten."),
     "another hash of the form": in_judge("identity.prompt", "ab" * 32),
     "steps that the judge worked out": in_judge("identity.steps", "generate"),
-    "a draw more": in_judge("draws", 3),
-    "no draws": in_judge("draws", 0),
+    "a draw more": in_judge("verdicts_per_answer", 3),
+    "no draws": in_judge("verdicts_per_answer", 0),
     "another revision": in_judge("identity.model.revision", "r2"),
     "a version of the rubric": in_judge("rubric.version", 9),
     "a criterion more": in_judge("rubric.criteria", lambda all: [*all, {**all[0], "name": "charm"}]),
@@ -366,12 +366,12 @@ JUDGE: dict[str, Forgery] = {
     )(judge_of(run)),
     "an unsealed verdict": judge_lines(VERDICTS_FILE, lambda all: [all[0].replace(b"score", b"scorn"), *all[1:]]),
 }
-JUDGE_FIGURES: dict[str, Forgery] = {
+JUDGE_METRICS: dict[str, Forgery] = {
     "a verdict beside the log": judge_lines(
         SCORES_FILE, lambda all: [line.replace(b'"ok"', b'"refused"') for line in all]
     ),
     "a verdict less beside the log": judge_lines(SCORES_FILE, lambda all: all[1:]),
-    "a spread of draws": in_judge("sd_draws.mean", 0.0, RESULTS_FILE),
+    "a spread of draws": in_judge("sd_of_verdicts.mean", 0.0, RESULTS_FILE),
     "what verdicts took": in_judge("output_tokens", 1, RESULTS_FILE),
     "what was judged": in_judge("answers.wording", "ours v1", RESULTS_FILE),
     "a second judge": lambda run: shutil.copytree(judge_of(run), judge_of(run).with_name("maker-better")) and None,
@@ -379,10 +379,10 @@ JUDGE_FIGURES: dict[str, Forgery] = {
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("name", [*JUDGE, *JUDGE_FIGURES])
+@pytest.mark.parametrize("name", [*JUDGE, *JUDGE_METRICS])
 def test_a_judge_that_contradicts_itself_is_refused(name: str, judged_run: Path, tmp_path: Path) -> None:
     run = Path(shutil.copytree(judged_run, tmp_path / "run"))
-    refused(run, (JUDGE | JUDGE_FIGURES)[name], rescored=name in JUDGE)
+    refused(run, (JUDGE | JUDGE_METRICS)[name], rescored=name in JUDGE)
 
 
 @pytest.fixture(scope="module")
@@ -420,13 +420,13 @@ def test_samples_that_contradict_their_steps_are_refused(name: str, stepped: Pat
 
 
 @pytest.mark.full
-def test_a_report_shows_what_the_log_gives_whatever_figures_lie_beside_it(run: Path, honest_run: Path) -> None:
-    in_results("figures.micro_f1.mean", 1.0)(run)
+def test_a_report_shows_what_the_log_gives_whatever_metrics_lie_beside_it(run: Path, honest_run: Path) -> None:
+    in_results("metrics.micro_f1.mean", 1.0)(run)
     lines(SCORES_FILE, lambda all: [line.replace(b": 0.0", b": 1.0") for line in all])(run)
     forged, honest = (read_scored(folder).results for folder in (run, honest_run))
-    assert forged.figures == honest.figures
+    assert forged.metrics == honest.metrics
 
 
 def test_there_are_sixty_forgeries_of_our_own() -> None:
-    tables = (RUN, LOG, BESIDE, PUBLISHED, TRAINED, ADAPTER, JUDGE, JUDGE_FIGURES, STEPS)
+    tables = (RUN, LOG, BESIDE, PUBLISHED, TRAINED, ADAPTER, JUDGE, JUDGE_METRICS, STEPS)
     assert sum(map(len, tables)) >= 60

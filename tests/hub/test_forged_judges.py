@@ -50,14 +50,14 @@ def best(record: SampleRecord) -> SampleRecord:
     return other(record, text=json.dumps({"score": 10, "reason": "fine"}), logprobs=None)
 
 
-JUDGE_FIGURES: dict[str, Forgery] = {
-    "mean": in_judge("results.json", "figures.mean.mean", more),
-    "a criterion": in_judge("results.json", "figures.accuracy.mean", more),
-    "interval": in_judge("results.json", "figures.mean.low", None),
+JUDGE_METRICS: dict[str, Forgery] = {
+    "mean": in_judge("results.json", "metrics.mean.mean", more),
+    "a criterion": in_judge("results.json", "metrics.accuracy.mean", more),
+    "interval": in_judge("results.json", "metrics.mean.low", None),
     "coverage": in_judge("results.json", "coverage.judged", lambda count: count - 1),
     "name of the judge": in_judge("results.json", "judge.name", "maker/better"),
     "categories": in_judge("results.json", "per_category", {}),
-    "draws": in_judge("results.json", "draws", 9),
+    "verdicts_per_answer": in_judge("results.json", "verdicts_per_answer", 9),
     "copied": lambda run: write_results(judged(results(VQA), value=0.9), judge_of(run) / "results.json"),
     "verdicts": forge_verdicts(lambda records: [best(r) for r in records]),
 }
@@ -65,11 +65,11 @@ JUDGE_LOGS: dict[str, Forgery] = {
     "verdicts left out": forge_verdicts(lambda records: records[2:]),
     "verdicts on other answers": forge_verdicts(lambda records: [other(r, example_id="item") for r in records]),
     "verdicts by another form": forge_verdicts(lambda records: [other(r, fingerprint=digest("form")) for r in records]),
-    "a draw more": forge_verdicts(lambda records: [*records, other(records[0], run=2, key=digest("more"))]),
+    "a draw more": forge_verdicts(lambda records: [*records, other(records[0], repetition=2, key=digest("more"))]),
     "a second verdict": forge_verdicts(lambda records: [best(records[0]), *records]),
     "answers changed later": forge_log(lambda records: [other(r, text="Answer: something else") for r in records]),
     "judge": in_judge(JUDGE_FILE, "identity.model.name", "maker/better"),
-    "fewer draws": in_judge(JUDGE_FILE, "draws", 1),
+    "fewer draws": in_judge(JUDGE_FILE, "verdicts_per_answer", 1),
     "fewer criteria": in_judge(JUDGE_FILE, "rubric.criteria", lambda criteria: criteria[:1]),
     "text of the rubric": in_judge(JUDGE_FILE, "rubric.criteria.0.text", "Anything is right."),
     "name of the rubric": in_judge(JUDGE_FILE, "rubric.wording", "release@4086ce5"),
@@ -80,10 +80,10 @@ JUDGE_LOGS: dict[str, Forgery] = {
 }
 
 
-@pytest.mark.parametrize("name", JUDGE_FIGURES)
-def test_forged_figures_of_a_judge_are_refused(run_and_judge: Path, name: str) -> None:
+@pytest.mark.parametrize("name", JUDGE_METRICS)
+def test_forged_metrics_of_a_judge_are_refused(run_and_judge: Path, name: str) -> None:
     before = contents(run_and_judge)
-    JUDGE_FIGURES[name](run_and_judge)
+    JUDGE_METRICS[name](run_and_judge)
     assert contents(run_and_judge) != before, "nothing was forged"
     with pytest.raises(BaristaError, match="Fix"):
         submit(run_and_judge, allow_incomplete=True)

@@ -53,12 +53,12 @@ def both(*forgeries: Forgery) -> Forgery:
     return forge
 
 
-def figure(**values: object) -> Callable[[Any], Any]:
-    return lambda figure: {**figure, **values}
+def metric(**values: object) -> Callable[[Any], Any]:
+    return lambda metric: {**metric, **values}
 
 
 def primary(**values: object) -> Forgery:
-    return in_results("figures.micro_f1", figure(**values))
+    return in_results("metrics.micro_f1", metric(**values))
 
 
 def every_run(**values: object) -> Callable[[list[dict[str, Any]]], list[dict[str, Any]]]:
@@ -67,15 +67,15 @@ def every_run(**values: object) -> Callable[[list[dict[str, Any]]], list[dict[st
 
 def _better(model: Path) -> None:
     """A better value, in the figure and in its runs."""
-    primary(mean=0.99, runs=[0.99, 0.99], std=0.0, low=0.98, high=1.0)(model)
+    primary(mean=0.99, repetitions=[0.99, 0.99], std=0.0, low=0.98, high=1.0)(model)
 
 
 def _called(name: str) -> Forgery:
     """Another primary figure, with all that belongs to it."""
-    best = {"mean": 1.0, "std": 0.0, "runs": [1.0, 1.0], "low": 1.0, "high": 1.0}
+    best = {"mean": 1.0, "std": 0.0, "repetitions": [1.0, 1.0], "low": 1.0, "high": 1.0}
     return both(
         in_results("primary", name),
-        in_results("figures", lambda figures: {**figures, name: best}),
+        in_results("metrics", lambda metrics: {**metrics, name: best}),
         in_results("details", every_run(**{name: 1.0})),
     )
 
@@ -111,7 +111,7 @@ def _moved(to: str) -> Forgery:
     return forge
 
 
-FIGURES: dict[str, Forgery] = {
+METRICS: dict[str, Forgery] = {
     "a better value": _better,
     "an interval above its value": primary(low=0.99, high=1.0),
     "an interval below its value": primary(low=0.0, high=0.01),
@@ -121,18 +121,18 @@ FIGURES: dict[str, Forgery] = {
     "an interval without a high end": primary(high=None),
     "a negative deviation": primary(std=-5.0),
     "another deviation": primary(std=0.5),
-    "a value without runs": primary(runs=[]),
-    "a run more than were run": primary(runs=[0.5] * 3, mean=0.5),
+    "a value without runs": primary(repetitions=[]),
+    "a run more than were run": primary(repetitions=[0.5] * 3, mean=0.5),
     "a mean that is not that of its runs": primary(mean=0.9, high=1.0),
-    "a value below 0": primary(mean=-0.1, runs=[-0.1, -0.1], low=-0.2, high=0.0),
+    "a value below 0": primary(mean=-0.1, repetitions=[-0.1, -0.1], low=-0.2, high=0.0),
     "runs of no detail": in_results("details", []),
     "details with other runs": in_results("details", every_run(micro_f1=0.99)),
-    "a figure that no detail has": in_results("figures", lambda all: {**all, "charm": next(iter(all.values()))}),
+    "a figure that no detail has": in_results("metrics", lambda all: {**all, "charm": next(iter(all.values()))}),
     "intervals that hold no figure": in_results(
-        "figures", lambda all: {name: {**each, "low": 0.999, "high": 1.0} for name, each in all.items()}
+        "metrics", lambda all: {name: {**each, "low": 0.999, "high": 1.0} for name, each in all.items()}
     ),
     "a group's interval that does not hold it": in_results(
-        "breakdowns", first(first(lambda cell: {**cell, "figure": {**cell["figure"], "low": 0.999, "high": 1.0}}))
+        "breakdowns", first(first(lambda cell: {**cell, "metric": {**cell["metric"], "low": 0.999, "high": 1.0}}))
     ),
     "a group of more examples than there are": in_results("breakdowns", first(first(lambda c: {**c, "examples": 99}))),
     "a figure of the forger's own as the primary one": _called("charm"),
@@ -144,9 +144,9 @@ FIGURES: dict[str, Forgery] = {
 _FIT = {"format": "xyxy/1000", "answers": 8, "mean_best_iou": 0.9, "boxes": 8, "without_area": 0, "outside": 0}
 _FIT |= {"better_format": None, "better_iou": None}
 COUNTS: dict[str, Forgery] = {
-    "no runs": in_results("runs", 0),
-    "a thousand runs and one": in_results("runs", 1001),
-    "runs below 0": in_results("runs", -1),
+    "no runs": in_results("repetitions", 0),
+    "a thousand runs and one": in_results("repetitions", 1001),
+    "runs below 0": in_results("repetitions", -1),
     "no examples": both(in_results("dataset.examples", 0), in_results("coverage.expected", 0)),
     "more examples than the limit": recorded("dataset.limit", "limit", 3),
     "nothing answered": in_results("coverage.answered", 0),
@@ -172,7 +172,7 @@ COUNTS: dict[str, Forgery] = {
     ),
 }
 COSTS: dict[str, Forgery] = {
-    "seconds below 0": in_results("timing.costs.seconds", figure(total=-5.0, mean=-5.0 / 24)),
+    "seconds below 0": in_results("timing.costs.seconds", metric(total=-5.0, mean=-5.0 / 24)),
     "tokens of -1e308": in_results("timing.costs", lambda c: {**c, "output_tokens": _cost(-1e308)}),
     "tokens of 1e308": in_results("timing.costs", lambda c: {**c, "output_tokens": _cost(1e308)}),
     "a mean that is not total by samples": in_results("timing.costs.seconds.mean", 1e-9 + 0.5),
@@ -235,13 +235,13 @@ def _link(model: Path) -> None:
 
 
 JUDGED: dict[str, Forgery] = {
-    "a better mean": in_judged("figures.mean.mean", 0.99),
+    "a better mean": in_judged("metrics.mean.mean", 0.99),
     "a mean above its end": both(
         in_judged("tops", {"mean": 100.0}),
-        in_judged("figures.mean", figure(mean=50.0, runs=[50.0, 50.0], std=0.0, low=50.0, high=50.0)),
+        in_judged("metrics.mean", metric(mean=50.0, repetitions=[50.0, 50.0], std=0.0, low=50.0, high=50.0)),
     ),
-    "an interval that does not hold it": in_judged("figures.mean", figure(low=0.999, high=1.0)),
-    "a criterion's interval that does not hold it": in_judged("figures.accuracy", figure(low=0.999, high=1.0)),
+    "an interval that does not hold it": in_judged("metrics.mean", metric(low=0.999, high=1.0)),
+    "a criterion's interval that does not hold it": in_judged("metrics.accuracy", metric(low=0.999, high=1.0)),
     "more judged than finished": in_judged("coverage.judged", 10**6),
     "nothing judged": in_judged("coverage.judged", 0),
     "fewer finished than the run": in_judged("coverage.finished", 1),
@@ -251,16 +251,16 @@ JUDGED: dict[str, Forgery] = {
     "verdicts below 0": in_judged("coverage.verdicts.missing", -1),
     "scorings that do not add up": in_judged("scoring.plain", 1),
     "more inferred than weighted": in_judged("scoring.inferred", 10**6),
-    "no draws": in_judged("draws", 0),
-    "another number of draws": in_judged("draws", 9),
+    "no draws": in_judged("verdicts_per_answer", 0),
+    "another number of draws": in_judged("verdicts_per_answer", 9),
     "categories that do not add up": in_judged("per_category", first(lambda group: {**group, "judged": 1})),
-    "a spread of draws below 0": in_judged("sd_draws", {"mean": -1.0}),
+    "a spread of draws below 0": in_judged("sd_of_verdicts", {"mean": -1.0}),
     "another set": in_judged("dataset.examples", 1),
     "answers of another set": in_judged("answers.content_hash", "ab" * 32),
     "answers in another wording": in_judged("answers.wording", "ours v1"),
     "another model": in_judged("model", "garden/other"),
     "another revision": in_judged("model_revision", "c" * 40),
-    "other repetitions": in_judged("runs", 1),
+    "other repetitions": in_judged("repetitions", 1),
     "verdicts that came along": both(
         in_judged("method", "released"), in_judged("comparability.judge.method", "released")
     ),
@@ -269,7 +269,7 @@ JUDGED: dict[str, Forgery] = {
     "tokens below 0": in_judged("input_tokens", -1),
     "tokens that the verdicts did not take": in_judged("output_tokens", 1),
 }
-FORGERIES = FIGURES | COUNTS | COSTS | NAMES | JUDGED
+FORGERIES = METRICS | COUNTS | COSTS | NAMES | JUDGED
 
 
 def test_the_honest_files_are_shown(honest_board: Path) -> None:

@@ -50,35 +50,35 @@ def test_a_limited_run_is_taken_when_told_and_says_so(honest_data: Path, tmp_pat
     assert str(entry.notes).startswith("INCOMPLETE: cut to 3 examples")
 
 
-def _another_figure(figures: dict[str, Any]) -> dict[str, Any]:
-    *_, name = (name for name in figures if name != "micro_f1")
-    return {**figures, name: {"mean": 0.9, "std": 0.0, "runs": [0.9, 0.9], "low": 0.9, "high": 0.9}}
+def _another_metric(metrics: dict[str, Any]) -> dict[str, Any]:
+    *_, name = (name for name in metrics if name != "micro_f1")
+    return {**metrics, name: {"mean": 0.9, "std": 0.0, "repetitions": [0.9, 0.9], "low": 0.9, "high": 0.9}}
 
 
-def _all_of_it(figures: dict[str, Any]) -> dict[str, Any]:
+def _all_of_it(metrics: dict[str, Any]) -> dict[str, Any]:
     """A figure that is the mean of its runs, within its interval."""
-    return {**figures, "micro_f1": {"mean": 0.9, "std": 0.0, "runs": [0.9, 0.9], "low": 0.85, "high": 0.95}}
+    return {**metrics, "micro_f1": {"mean": 0.9, "std": 0.0, "repetitions": [0.9, 0.9], "low": 0.85, "high": 0.95}}
 
 
-FIGURES: list[tuple[str, object]] = [
-    ("figures", _all_of_it),
-    ("figures", _another_figure),
-    ("figures.micro_f1.mean", more),
-    ("figures.micro_f1.runs", lambda runs: runs[::-1]),
-    ("figures.micro_f1.std", None),
-    ("figures.micro_f1.low", more),
-    ("figures.micro_f1.high", lambda high: high - 0.01),
-    ("figures", lambda figures: {"micro_f1": figures["micro_f1"]}),
+METRICS: list[tuple[str, object]] = [
+    ("metrics", _all_of_it),
+    ("metrics", _another_metric),
+    ("metrics.micro_f1.mean", more),
+    ("metrics.micro_f1.repetitions", lambda runs: runs[::-1]),
+    ("metrics.micro_f1.std", None),
+    ("metrics.micro_f1.low", more),
+    ("metrics.micro_f1.high", lambda high: high - 0.01),
+    ("metrics", lambda metrics: {"micro_f1": metrics["micro_f1"]}),
     ("primary", "macro_f1"),
     ("breakdowns", {}),
     ("breakdowns", first(first(lambda cell: {**cell, "examples": 1}))),
-    ("breakdowns", first(first(lambda cell: {**cell, "figure": {**cell["figure"], "mean": 0.99}}))),
+    ("breakdowns", first(first(lambda cell: {**cell, "metric": {**cell["metric"], "mean": 0.99}}))),
     ("details.0", {}),
     ("details", lambda details: details[::-1]),
     ("coverage.answered", lambda answered: answered - 1),
     ("coverage.scored", lambda scored: scored - 1),
     ("coverage.statuses.ok", lambda ok: ok - 1),
-    ("runs", 3),
+    ("repetitions", 3),
     ("options", {"matcher": "exact"}),
     ("protocol", "paper"),
     ("generation.temperature", 0.0),
@@ -98,7 +98,7 @@ FIGURES: list[tuple[str, object]] = [
 
 
 @pytest.mark.full
-@pytest.mark.parametrize(("field", "value"), FIGURES, ids=[f"{n}-{field}" for n, (field, _) in enumerate(FIGURES)])
+@pytest.mark.parametrize(("field", "value"), METRICS, ids=[f"{n}-{field}" for n, (field, _) in enumerate(METRICS)])
 def test_edited_results_are_refused(run: Path, field: str, value: object) -> None:
     before = json.loads((run / "results.json").read_text())
     edit(run / "results.json", field, value)
@@ -132,7 +132,7 @@ def rekeyed(folder: Path, record: SampleRecord, **changes: Any) -> SampleRecord:
     record = other(record, **changes)
     identity = json.loads((folder / CONFIG_FILE).read_text())["identity"]
     model = {name: value for name, value in identity["model"].items() if name != "box_format"}
-    key = sample_keys(model, identity["generation"])(record.example_id, record.fingerprint, record.run)
+    key = sample_keys(model, identity["generation"])(record.example_id, record.fingerprint, record.repetition)
     return other(record, key=key)
 
 
@@ -144,14 +144,16 @@ def _answers_of_another_example(folder: Path) -> None:
     records = read_log(folder / LOG_FILE)
     good = next(record for record in records if not wrong(record))
     names = {record.example_id for record in records if wrong(record)}
-    forged = [rekeyed(folder, good, example_id=r.example_id, run=r.run) if wrong(r) else r for r in records]
+    forged = [
+        rekeyed(folder, good, example_id=r.example_id, repetition=r.repetition) if wrong(r) else r for r in records
+    ]
     assert names
     write_log(folder / LOG_FILE, forged)
 
 
 def _a_third_run(folder: Path) -> None:
     records = read_log(folder / LOG_FILE)
-    write_log(folder / LOG_FILE, [*records, *(rekeyed(folder, r, run=2) for r in records if r.run == 1)])
+    write_log(folder / LOG_FILE, [*records, *(rekeyed(folder, r, repetition=2) for r in records if r.repetition == 1)])
 
 
 def _answers_of_another_model(folder: Path) -> None:
@@ -174,7 +176,7 @@ def _a_second_rank(folder: Path) -> None:
 
 
 LOGS: dict[str, Forgery] = {
-    "a run left out": forge_log(lambda records: [r for r in records if r.run == 0]),
+    "a run left out": forge_log(lambda records: [r for r in records if r.repetition == 0]),
     "wrong answers left out": forge_log(lambda records: [r for r in records if not wrong(r)]),
     "one line left out": forge_log(lambda records: records[1:]),
     "all left out": forge_log(lambda records: []),
@@ -184,8 +186,10 @@ LOGS: dict[str, Forgery] = {
     "examples changed": forge_log(lambda records: [other(r, example_id=records[0].example_id) for r in records]),
     "an unknown example": forge_log(lambda records: [*records, other(records[0], example_id="no such", key="k")]),
     "answers of another example": _answers_of_another_example,
-    "runs swapped": forge_log(lambda records: [other(r, run=1 - r.run) for r in records]),
-    "a run's answers twice": forge_log(lambda records: [other(r, run=1) for r in records if r.run == 0] + records),
+    "runs swapped": forge_log(lambda records: [other(r, repetition=1 - r.repetition) for r in records]),
+    "a run's answers twice": forge_log(
+        lambda records: [other(r, repetition=1) for r in records if r.repetition == 0] + records
+    ),
     "a third run": _a_third_run,
     "a second answer first": forge_log(lambda records: [other(records[0], text="[ ]"), *records]),
     "a second answer last": forge_log(lambda records: [*records, other(records[0], text="[ ]")]),
@@ -212,8 +216,8 @@ def fitting(field: str, value: object, **cut: Any) -> Forgery:
 
 
 SETTINGS: dict[str, Forgery] = {
-    "fewer runs": settings("runs", 1),
-    "more runs": settings("runs", 3),
+    "fewer runs": settings("repetitions", 1),
+    "more runs": settings("repetitions", 3),
     "limit": settings("data.limit", 3),
     "limit and hash": fitting("data.limit", 3, limit=3),
     "split": settings("identity.split", "test"),

@@ -13,7 +13,7 @@ from barista_bench.runs.ask.runner import run
 from barista_bench.runs.score.scoring import score
 
 
-def test_the_board_knows_every_task_of_this_package_its_splits_and_its_primary_figure() -> None:
+def test_the_board_knows_every_task_of_this_package_its_splits_and_its_primary_metric() -> None:
     ours = {
         name: Tasks(tuple(benchmark.splits), {task.name: task.primary for task in benchmark.tasks})
         for name, benchmark in BENCHMARKS.items()
@@ -31,6 +31,6 @@ def test_honest_results_keep_the_rules_of_the_board(
     for task in BENCHMARKS[name].tasks:
         out, option = tmp_path / task.name, {"matcher": "exact"} if "matcher" in task.options else {}
         settings = {"benchmark": name, "task": task.name, "model": "chance", "split": split, "option": option}
-        run(data, out, **settings, runs=2, progress=False)
+        run(data, out, **settings, repetitions=2, progress=False)
         (folder,) = (path.parent for path in out.rglob("run.json"))
         check_numbers(score(folder).results, task.name)

@@ -13,7 +13,7 @@ from barista_bench.errors import ConfigError, DataError
 from barista_bench.hub.files import all_files
 from barista_bench.hub.submission import Submission, make_submission
 from barista_bench.runs.score.results import Results
-from tests.hub.made_results import DATASET, HASH, MODEL, TARGET, figure, judged, results, row, submission
+from tests.hub.made_results import DATASET, HASH, MODEL, TARGET, judged, metric, results, row, submission
 
 EVAL_RESULTS_SCHEMA = {
     # Transcribed from the Hub's documentation of `.eval_results`, apart from our own models.
@@ -86,7 +86,7 @@ def test_another_protocol_wording_or_split_has_boards_of_their_own_and_are_marke
     assert notes["relations_paper"].startswith("NON-RELEASE PROTOCOL paper")
 
 
-def test_a_judges_figure_stands_for_a_lexical_floor() -> None:
+def test_a_judges_metric_stands_for_a_lexical_floor() -> None:
     floor = results("referring", (0.9, 0.9, 0.9))
     made_of_one = submission(row(floor, judged(floor)))
     (entry,) = made_of_one.eval_results().root
@@ -164,8 +164,8 @@ def test_a_judge_that_reads_nothing_is_refused(judge: str) -> None:
     [
         ({"model": "garden/other"}, "model: "),
         ({"model_revision": "9" * 40}, "model_revision: "),
-        ({"runs": 1}, "runs: "),
-        ({"figures": {}}, "no usable verdict"),
+        ({"repetitions": 1}, "repetitions: "),
+        ({"metrics": {}}, "no usable verdict"),
     ],
 )
 def test_verdicts_on_other_answers_are_refused(changes: dict[str, Any], said: str) -> None:
@@ -207,15 +207,15 @@ def broken(results: Results, **changes: Any) -> Results:
 @pytest.mark.parametrize(
     ("run", "said"),
     [
-        (broken(results(), figures={}), "lacks the primary figure"),
-        (broken(results(), figures={"micro_f1": figure([42.0, 43.0, 41.0])}), "outside 0 to 1"),
+        (broken(results(), metrics={}), "lacks the primary figure"),
+        (broken(results(), metrics={"micro_f1": metric([42.0, 43.0, 41.0])}), "outside 0 to 1"),
         (
-            broken(results(), figures={"micro_f1": figure([0.4, 0.4]).model_copy(update={"mean": 0.9})}),
+            broken(results(), metrics={"micro_f1": metric([0.4, 0.4]).model_copy(update={"mean": 0.9})}),
             "not the mean of its runs",
         ),
-        (broken(results(), figures={"micro_f1": figure([0.4] * 3, 0.5, 0.3)}), "interval"),
-        (broken(results(), figures={"micro_f1": figure([0.4] * 5)}), "values of 5 runs out of 3"),
-        (broken(results(), runs=4), "coverage.expected: is 300"),
+        (broken(results(), metrics={"micro_f1": metric([0.4] * 3, 0.5, 0.3)}), "interval"),
+        (broken(results(), metrics={"micro_f1": metric([0.4] * 5)}), "values of 5 runs out of 3"),
+        (broken(results(), repetitions=4), "coverage.expected: is 300"),
         (results(content_hash="no hash"), "content_hash: is not a SHA-256"),
         (
             broken(results(), coverage=results().coverage.model_copy(update={"answered": 301})),

@@ -67,16 +67,18 @@ def test_a_real_run_becomes_a_submission(small_release: Path, tmp_path: Path) ->
     lines = [{"example_id": e.example_id, "answer": a} for e, a in zip(examples, answers, strict=True)]
     file = tmp_path / "answers.jsonl"
     file.write_text("".join(json.dumps(line) + "\n" for line in (header, *lines)))
-    run_config(RunConfig(data=str(data), out=tmp_path / "run", task="relations", model=f"predictions:{file}", runs=2))
+    run_config(
+        RunConfig(data=str(data), out=tmp_path / "run", task="relations", model=f"predictions:{file}", repetitions=2)
+    )
     run = tmp_path / "run" / "relations"
-    figure = score(run).results.figures["micro_f1"]
-    assert 0 < figure.mean < 1
+    metric = score(run).results.metrics["micro_f1"]
+    assert 0 < metric.mean < 1
 
     code, said = submit(run, "--dataset", data, "--out", tmp_path / "out")
     assert code == 0, said
     (entry,) = yaml.safe_load((tmp_path / "out/model/.eval_results/barista.yaml").read_text())
-    assert entry["value"] == pytest.approx(100 * figure.mean, abs=0.005)
-    assert f"95% interval {round(100 * figure.low, 2):g} to" in entry["notes"]  # type: ignore[operator]
+    assert entry["value"] == pytest.approx(100 * metric.mean, abs=0.005)
+    assert f"95% interval {round(100 * metric.low, 2):g} to" in entry["notes"]  # type: ignore[operator]
 
     code, said = submit(run, "--dataset", data, "--out", tmp_path / "out")
     assert code == 0

@@ -66,7 +66,7 @@ def main(task: str, data: str, run: str) -> None:
     session.load_model = lambda config, tasks: Grader()
     judged = session.judge(run, "served:grader")
     results = score_judged(judged.run, judged.folder).results
-    ours = {name: figure.mean for name, figure in results.figures.items()} | {"judged": results.coverage.judged}
+    ours = {name: metric.mean for name, metric in results.metrics.items()} | {"judged": results.coverage.judged}
     print(json.dumps([{name: value.value for name, value in scores.metrics.items()}, ours]))
 
 

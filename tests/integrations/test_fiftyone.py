@@ -29,7 +29,7 @@ for sample in data:
         kind: [(box.bounding_box, None if box.mask is None else int(box.mask.sum())) for box in sample[kind].detections]
         for kind in ("reference", "predicted")
     }
-    rows.append([sample.example_id, sample.run, sample.image, sample.answer, dict(sample.scores), size, boxes])
+    rows.append([sample.example_id, sample.repetition, sample.image, sample.answer, dict(sample.scores), size, boxes])
 print(json.dumps({"rows": rows, "ok": len(data.match_tags("ok")), "labels": data.count("reference.detections.label")}))
 """
 
@@ -39,7 +39,7 @@ def test_fiftyone_imports_images_boxes_masks_answers_and_scores(
 ) -> None:
     release = generated("handyvqa")
     build(release, tmp_path / "data", benchmark="handyvqa", configs=["rvos_objects"], cache=False)
-    run(tmp_path / "data", tmp_path / "runs", benchmark="handyvqa", task="rvos_objects", model="oracle", runs=1)
+    run(tmp_path / "data", tmp_path / "runs", benchmark="handyvqa", task="rvos_objects", model="oracle", repetitions=1)
     count = write_fiftyone(tmp_path / "runs" / "rvos_objects", tmp_path / "made").samples
 
     # No constraints: FiftyOne pins versions of its own, in an environment that shares nothing with ours.

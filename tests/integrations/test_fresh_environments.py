@@ -59,7 +59,9 @@ def test_a_wheel_of_the_source_distribution_goes_from_a_kitchen_to_a_score(
     ours = scripts / "barista-bench"
     run([ours, "mini", "kitchen", "--videos", "3", "--no-progress"], work)
     run([ours, "build", "--source", "kitchen", "--out", "data/barista", "--sampling", "limit=5"], work)
-    run([ours, "run", "data/barista", "--task", "all", "--model", "oracle", "--runs", "1", "--out", "runs"], work)
+    run(
+        [ours, "run", "data/barista", "--task", "all", "--model", "oracle", "--repetitions", "1", "--out", "runs"], work
+    )
     for folder in sorted((work / "runs").iterdir()):
         assert " 1.000 over 1 run(s)" in run([ours, "score", folder], work), folder
 

@@ -75,18 +75,18 @@ def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
         release = ["--benchmark", name, "--source", f"releases/{name}/{name}"]
         run([*OURS, "build", *release, "--out", f"data/{name}", *limit], work)
     for model in ("oracle", "chance"):
-        settings = ["--benchmark", "all", "--model", model, "--runs", "1", "--option", "matcher=synonyms"]
+        settings = ["--benchmark", "all", "--model", model, "--repetitions", "1", "--option", "matcher=synonyms"]
         run([*OURS, "run", "data", *settings, "--no-progress", "--out", f"runs/{model}"], work)
         run([*OURS, "score", *sorted((work / "runs" / model).glob("*/*"))], work)
     return work
 
 
-def our_figures(folder: Path) -> dict[str, float]:
+def our_metrics(folder: Path) -> dict[str, float]:
     """By benchmark, task and figure."""
     return {
-        f"{path.parent.parent.name}/{path.parent.name}/{name}": figure.mean
+        f"{path.parent.parent.name}/{path.parent.name}/{name}": metric.mean
         for path in folder.glob("*/*/results.json")
-        for name, figure in read_results(path).figures.items()
+        for name, metric in read_results(path).metrics.items()
     }
 
 
@@ -108,14 +108,14 @@ def inspect_logs(scripts: Path, work: Path, runs: str, logs: str, *arguments: st
         yield log
 
 
-def inspect_figures(log: dict) -> dict[str, float]:
+def inspect_metrics(log: dict) -> dict[str, float]:
     called = log["samples"][0]["metadata"]["questions"].partition("@")[0]
     (scores,) = log["results"]["scores"]
     return {f"{called}/{name}": metric["value"] for name, metric in scores["metrics"].items()}
 
 
 @pytest.mark.parametrize("model", ["oracle", "chance"])
-def test_inspect_ai_gives_our_figures_of_the_same_answers(inspect_ai, work, model):
+def test_inspect_ai_gives_our_metrics_of_the_same_answers(inspect_ai, work, model):
     solvers = {
         "oracle": ["--solver", "barista_bench/oracle"],
         "chance": ["--solver", f"{JUDGING}@replay", "-S", f"runs={work}/runs/chance"],
@@ -123,8 +123,8 @@ def test_inspect_ai_gives_our_figures_of_the_same_answers(inspect_ai, work, mode
     asked = ["--model", "mockllm/model", *solvers[model]]
     theirs: dict[str, float] = {}
     for log in inspect_logs(inspect_ai, work, f"runs/{model}", f"inspect/{model}", *asked):
-        theirs |= inspect_figures(log)
-    ours = our_figures(work / "runs" / model)
+        theirs |= inspect_metrics(log)
+    ours = our_metrics(work / "runs" / model)
     assert len({name.rpartition("/")[0] for name in ours}) == 17
     assert {name: theirs.get(name) for name in ours} == pytest.approx(ours, abs=EXACT)
 
@@ -133,20 +133,34 @@ def test_inspect_ai_asks_a_checkpoint_as_run_does(inspect_ai, work, tmp_path):
     """Sampled, in two repetitions, and in two steps."""
     checkpoint = make_tiny_model(tmp_path / "tiny")
     for benchmark, tasks in (("barista", "grounding,hand_object"), ("vista", "all")):
-        settings = ["--model", checkpoint, "--device", "cpu", "--max-new-tokens", "12", "--runs", "2", "--no-progress"]
+        settings = [
+            "--model",
+            checkpoint,
+            "--device",
+            "cpu",
+            "--max-new-tokens",
+            "12",
+            "--repetitions",
+            "2",
+            "--no-progress",
+        ]
         run([*OURS, "run", f"data/{benchmark}", "--task", tasks, *settings, "--out", f"tiny/{benchmark}"], work)
     run([*OURS, "score", *sorted((work / "tiny").glob("*/*"))], work)
     asked = ["--model", f"barista/{checkpoint}", "-M", "device=cpu", "--max-tokens", "12", "--epochs", "2"]
-    ours, theirs, texts = our_figures(work / "tiny"), dict[str, float](), dict[tuple[str, int], object]()
+    ours, theirs, texts = our_metrics(work / "tiny"), dict[str, float](), dict[tuple[str, int], object]()
     for log in inspect_logs(inspect_ai, work, "tiny", "inspect/tiny", *asked):
-        theirs |= inspect_figures(log)
+        theirs |= inspect_metrics(log)
         for sample in log["samples"]:
             record = sample["scores"]["answers"]["metadata"]["record"]
             texts[sample["id"], sample["epoch"] - 1] = record["text"], record["earlier"], record["status"]
     scored = [read_scored(folder, data=work / "data" / folder.parent.name) for folder in (work / "tiny").glob("*/*")]
     records = [sample.record for run_folder in scored for sample in run_folder.samples]
     assert texts == {
-        (record.example_id, record.run): (record.text, list(record.earlier) if record.earlier else None, record.status)
+        (record.example_id, record.repetition): (
+            record.text,
+            list(record.earlier) if record.earlier else None,
+            record.status,
+        )
         for record in records
     }
     assert len({text for text, _, _ in texts.values()}) > len(texts) / 2
@@ -159,7 +173,18 @@ def test_inspect_ai_marks_a_model_whose_adapter_was_trained_on_the_videos(inspec
     seen = sorted(sha256 for videos in hashes.values() for sha256 in videos.values())[0]
     checkpoint = make_tiny_model(tmp_path / "tiny", "llava")
     adapter = adapter_of(checkpoint, tmp_path / "adapter", TrainingVideos(videos=frozenset({seen})))
-    settings = ["--model", checkpoint, "--adapter", adapter, "--device", "cpu", "--max-new-tokens", "4", "--runs", "1"]
+    settings = [
+        "--model",
+        checkpoint,
+        "--adapter",
+        adapter,
+        "--device",
+        "cpu",
+        "--max-new-tokens",
+        "4",
+        "--repetitions",
+        "1",
+    ]
     run(
         [*OURS, "run", "data/barista", "--task", "relations", *settings, "--no-progress", "--out", "adapted/barista"],
         work,
@@ -168,23 +193,23 @@ def test_inspect_ai_marks_a_model_whose_adapter_was_trained_on_the_videos(inspec
     asked = ["--model", f"barista/{checkpoint}", "-M", "device=cpu", "-M", f"adapter={adapter}", "--max-tokens", "4"]
     (log,) = inspect_logs(inspect_ai, work, "adapted", "inspect/adapted", *asked)
     results = read_results(work / "adapted/barista/relations/results.json")
-    assert inspect_figures(log)["barista/relations/trained_on"] == results.trained_on == 1
+    assert inspect_metrics(log)["barista/relations/trained_on"] == results.trained_on == 1
 
 
 @pytest.mark.parametrize("task", ["barista/referring", "barista/temporal_vqa", "egocot/cot"])
-def test_a_grader_of_inspect_ai_gives_the_figures_of_judge(inspect_ai, work, task):
+def test_a_grader_of_inspect_ai_gives_the_metrics_of_judge(inspect_ai, work, task):
     benchmark, name = task.split("/")
     command = [inspect_ai / "python", JUDGING, inspect_name(benchmark, name), f"data/{benchmark}"]
     theirs, ours = json.loads(run([*command, f"runs/oracle/{task}"], work).splitlines()[-1])
     assert 0 < ours["mean"] < 1
-    assert {figure: theirs.get(figure) for figure in ours} == pytest.approx(ours, abs=EXACT)
+    assert {metric: theirs.get(metric) for metric in ours} == pytest.approx(ours, abs=EXACT)
 
 
 def lmms_tasks(scripts: Path, work: Path, *arguments: str) -> Path:
     return Path(run([scripts / "barista-bench", "export", "lmms-eval-tasks", *arguments], work).strip())
 
 
-def lmms_figures(scripts: Path, work: Path, tasks: Path, out: str, *arguments: str) -> dict[str, dict[str, float]]:
+def lmms_metrics(scripts: Path, work: Path, tasks: Path, out: str, *arguments: str) -> dict[str, dict[str, float]]:
     """What `lmms-eval` says, by task."""
     names = ",".join(sorted(path.stem for path in tasks.glob("*.yaml")))
     given = ["--include_path", tasks, "--tasks", names, "--output_path", out, "--log_samples"]
@@ -192,11 +217,11 @@ def lmms_figures(scripts: Path, work: Path, tasks: Path, out: str, *arguments: s
     run([scripts / "lmms-eval", *given, *arguments], work)
     (file,) = (work / out).rglob("*_results.json")
     results = json.loads(file.read_text())["results"]
-    return {name: results[name]["figures,none"] for name in names.split(",")}
+    return {name: results[name]["metrics,none"] for name in names.split(",")}
 
 
 @pytest.mark.parametrize("model", ["oracle", "chance"])
-def test_lmms_eval_gives_our_figures_of_the_same_answers(lmms_eval, work, model):
+def test_lmms_eval_gives_our_metrics_of_the_same_answers(lmms_eval, work, model):
     """Of all tasks that ask one question; of ViSTa that is `conversation=single`, which changes no parser."""
     options = ["--option", "matcher=synonyms", "--option", "conversation=single"]
     tasks = lmms_tasks(lmms_eval, work, "data", "--benchmark", "all", *options)
@@ -208,12 +233,12 @@ def test_lmms_eval_gives_our_figures_of_the_same_answers(lmms_eval, work, model)
         replies = [{"doc_id": n, "resps": [[record.text]]} for n, record in enumerate(in_order(path, records))]
         about = {"args": {"model": "recorded", "model_args": "", "limit": None}, "model_configs": {"task": path.stem}}
         (logs / path.name).write_text(json.dumps({**about, "logs": replies}))
-    theirs = lmms_figures(
+    theirs = lmms_metrics(
         lmms_eval, work, tasks, f"lmms_{model}", "--model", "from_log", "--model_args", f"logs={logs}"
     )
-    ours = our_figures(work / "runs" / model)
+    ours = our_metrics(work / "runs" / model)
     assert len(theirs) == 17
-    flat = {f"{task}/{name}": value for task, figures in theirs.items() for name, value in figures.items()}
+    flat = {f"{task}/{name}": value for task, metrics in theirs.items() for name, value in metrics.items()}
     assert {name: flat.get(name.replace("/", "_", 1)) for name in ours} == pytest.approx(ours, abs=EXACT)
 
 
@@ -231,19 +256,19 @@ def test_lmms_eval_asks_its_own_model_class(lmms_eval, work, tmp_path):
     boxes = ["--box-format", "xyxy/1000"]
     tasks = lmms_tasks(lmms_eval, work, "data/barista", "--task", "relations,activity", *boxes)
     model = ["--model", "qwen2_5_vl", "--model_args", f"pretrained={checkpoint},device=cpu,device_map=cpu"]
-    theirs = lmms_figures(
+    theirs = lmms_metrics(
         lmms_eval, work, tasks, "lmms_qwen", *model, "--gen_kwargs", "temperature=0,max_new_tokens=12"
     )
     for task in ("relations", "activity"):
         (log,) = (work / "lmms_qwen").rglob(f"*_samples_barista_{task}.jsonl")
-        answers = [json.loads(line)["figures"] for line in log.read_text().splitlines()]
+        answers = [json.loads(line)["metrics"] for line in log.read_text().splitlines()]
         lines = [{"example_id": answer["example_id"], "answer": answer["texts"][0]} for answer in answers]
         file = tmp_path / f"{task}.jsonl"
         file.write_text("".join(json.dumps(line) + "\n" for line in lines))
-        settings = ["--task", task, "--model", f"predictions:{file}", "--runs", "1", *boxes, "--no-progress"]
+        settings = ["--task", task, "--model", f"predictions:{file}", "--repetitions", "1", *boxes, "--no-progress"]
         run([*OURS, "run", "data/barista", *settings, "--out", f"predictions/barista/{task}"], work)
         run([*OURS, "score", f"predictions/barista/{task}"], work)
         assert len({line["answer"] for line in lines}) > 2
-    ours = our_figures(work / "predictions")
-    flat = {f"{task}/{name}": value for task, figures in theirs.items() for name, value in figures.items()}
+    ours = our_metrics(work / "predictions")
+    flat = {f"{task}/{name}": value for task, metrics in theirs.items() for name, value in metrics.items()}
     assert {name: flat.get(name.replace("/", "_", 1)) for name in ours} == pytest.approx(ours, abs=EXACT)

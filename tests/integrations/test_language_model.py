@@ -72,7 +72,7 @@ def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run([*OURS, "build", "--benchmark", "egocot", "--source", "made/egocot", "--out", "data/egocot"], work)
     (work / "rubric.yaml").write_text(RUBRIC)
     for task, (benchmark, count) in JUDGED.items():
-        asked = ["--benchmark", benchmark, "--task", task, "--limit", str(count), "--runs", "1", "--no-progress"]
+        asked = ["--benchmark", benchmark, "--task", task, "--limit", str(count), "--repetitions", "1", "--no-progress"]
         asked += SPLITS[benchmark]
         answers = []
         for name in ("oracle", "chance"):
@@ -109,9 +109,9 @@ def scores(judge: Path) -> dict[str, float]:
     return {line["example_id"]: line["score"] for line in lines if line["score"] is not None}
 
 
-def show(what: str, *figures: object) -> None:
+def show(what: str, *metrics: object) -> None:
     """Printed with `-s`."""
-    print(what, *figures, sep=": ")
+    print(what, *metrics, sep=": ")
 
 
 @pytest.mark.parametrize("task", JUDGED)
@@ -122,7 +122,7 @@ def test_all_held_verdicts_can_be_read_and_the_free_ones_are_counted(
     rubric = ["--rubric", "rubric.yaml"] if task == "referring" else []
     run([*OURS, "judge", folder, "--judge", "oracle", *rubric], work)
     for way in (FREE, HELD):
-        run([ours, "judge", folder, "--judge", model, *rubric, "--draws", "1", *way, *QUIETLY], work)
+        run([ours, "judge", folder, "--judge", model, *rubric, "--verdicts-per-answer", "1", *way, *QUIETLY], work)
     judged = {path.parent: read_judged(path) for path in folder.glob("judges/*/results.json")}
     (truth,) = (scores(place) for place, results in judged.items() if results.judge.name == "oracle")
     for place, results in judged.items():
@@ -143,7 +143,7 @@ def test_all_held_verdicts_can_be_read_and_the_free_ones_are_counted(
 
 
 def test_the_blind_baseline_is_asked_and_counted_without_any_picture(ours: Path, model: Path, work: Path) -> None:
-    settings = ["--limit", "16", "--runs", "1", "--max-new-tokens", "24", *QUIETLY]
+    settings = ["--limit", "16", "--repetitions", "1", "--max-new-tokens", "24", *QUIETLY]
     for benchmark, tasks in BLIND.items():
         asked = [f"data/{benchmark}", "--benchmark", benchmark, "--task", tasks, *SPLITS[benchmark]]
         run([ours, "run", *asked, "--model", f"text_only:{model}", *settings, "--out", "runs/blind"], work)
@@ -151,8 +151,8 @@ def test_the_blind_baseline_is_asked_and_counted_without_any_picture(ours: Path,
             folder = work / "runs/blind" / task
             run([*OURS, "score", folder], work)
             results = read_results(folder / "results.json")
-            figures = {name: round(figure.mean, 3) for name, figure in results.figures.items()}
-            show(f"blind {task}", results.coverage, dict(list(figures.items())[:3]), speeds(folder / "samples.jsonl"))
+            metrics = {name: round(metric.mean, 3) for name, metric in results.metrics.items()}
+            show(f"blind {task}", results.coverage, dict(list(metrics.items())[:3]), speeds(folder / "samples.jsonl"))
             statuses = Counter(record.status for record in read_records(folder / "samples.jsonl"))
             assert sum(statuses.values()) == 16
             assert "infra_error" not in statuses

@@ -42,7 +42,7 @@ print(json.dumps({"trackio": trackio, "config": json.loads(config), "tensorboard
 """
 
 
-def test_trackers_give_back_figures_settings_and_coverage(wheel: Path, tmp_path: Path) -> None:
+def test_trackers_give_back_metrics_settings_and_coverage(wheel: Path, tmp_path: Path) -> None:
     scripts = environment(tmp_path / "env", wheel, "torch")
     # Without the constraints, which hold versions of libraries that trackio does not take.
     run([scripts / "pip", "install", "--quiet", "trackio==0.43.0", "wandb==0.31.0", "tensorboard"], tmp_path)
@@ -59,16 +59,18 @@ def test_trackers_give_back_figures_settings_and_coverage(wheel: Path, tmp_path:
 
     said("barista-bench", "-q", "mini", "kitchen", "--videos", "3", "--width", "128", "--height", "72")
     said("barista-bench", "-q", "build", "--source", "kitchen", "--configs", "relations", "--out", "data", "--no-cache")
-    said("barista-bench", "-q", "run", "data", "--model", "prior", "--runs", "2", "--limit", "9", "--out", "runs")
+    said(
+        "barista-bench", "-q", "run", "data", "--model", "prior", "--repetitions", "2", "--limit", "9", "--out", "runs"
+    )
     for tracker in ("trackio", "wandb", "tensorboard"):
         (scored,) = json.loads(said("barista-bench", "score", "runs", "--json", "--log-to", tracker))
-    figure = scored["figures"]["micro_f1"]
+    metric = scored["metrics"]["micro_f1"]
     assert not list(work.glob("wandb/offline-run-*/files/wandb-metadata.json"))  # command line, paths, hardware
     assert str(tmp_path).encode() not in next(work.glob("wandb/offline-run-*/*.wandb")).read_bytes()
     back = json.loads(said("python", "-c", READ_BACK))
     for tracker in ("trackio", "wandb", "tensorboard"):
-        figures = back[tracker]
-        assert figures["micro_f1"] == pytest.approx(figure["mean"])
-        assert figures["micro_f1/low"] == pytest.approx(figure["low"])
-        assert figures["samples/expected"] == scored["coverage"]["expected"]
+        metrics = back[tracker]
+        assert metrics["micro_f1"] == pytest.approx(metric["mean"])
+        assert metrics["micro_f1/low"] == pytest.approx(metric["low"])
+        assert metrics["samples/expected"] == scored["coverage"]["expected"]
     assert {"model": "prior", "task": "relations", "wording": "ours v2"}.items() <= back["config"].items()

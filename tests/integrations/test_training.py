@@ -21,7 +21,7 @@ from tests.training.patches import make_trainable_model, write_patches
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(3600)]
 STEPS = 150
-ASKED = {"temperature": 0, "runs": 1, "max_new_tokens": 48, "batch_size": 16, "split": "test"}
+ASKED = {"temperature": 0, "repetitions": 1, "max_new_tokens": 48, "batch_size": 16, "split": "test"}
 
 
 @pytest.fixture(scope="module")

@@ -187,13 +187,13 @@ def test_a_language_model_answers_as_in_transformers(python, tmp_path):
 
 def logged(folder: Path) -> dict[tuple[str, int], tuple[object, ...]]:
     records = read_records(folder / "samples.jsonl")
-    return {(r.example_id, r.run): (r.status, r.text, r.input_tokens, r.output_tokens) for r in records}
+    return {(r.example_id, r.repetition): (r.status, r.text, r.input_tokens, r.output_tokens) for r in records}
 
 
 def test_a_whole_run_is_that_of_transformers_and_asks_nothing_again(folder, python, small_release, tmp_path):
     wanted = {"configs": ["relations"], "sampling": {"frame_step": 10}, "cache": False}
     built = build(small_release, tmp_path / "barista", **wanted).folder
-    settings = {"task": "relations", "model": str(folder), "device": "cpu", "limit": 6, "runs": 2}
+    settings = {"task": "relations", "model": str(folder), "device": "cpu", "limit": 6, "repetitions": 2}
     settings |= {"temperature": 0.0, "max_new_tokens": 8}
     vllm = {"engine": "vllm", "engine_python": python, "engine_args": ARGUMENTS | {"max_model_len": 8192}}
     run(built, tmp_path / "transformers", **settings)

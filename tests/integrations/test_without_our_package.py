@@ -32,14 +32,14 @@ def write_answers(path: Path, answers: dict[str, str]) -> None:
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
-def our_figure(work: Path, task: str, figure: str, out: Path) -> float:
-    settings = {"task": task, "runs": 1, "out": out, "progress": False}
-    table = evaluate(work / "barista", f"predictions:{work / task}.jsonl", **settings).figures
-    (value,) = table[table["figure"] == figure]["mean"]
+def our_metric(work: Path, task: str, metric: str, out: Path) -> float:
+    settings = {"task": task, "repetitions": 1, "out": out, "progress": False}
+    table = evaluate(work / "barista", f"predictions:{work / task}.jsonl", **settings).metrics
+    (value,) = table[table["metric"] == metric]["mean"]
     return float(value)
 
 
-def test_rows_are_asked_and_scored_without_our_package_to_our_figures(tmp_path: Path) -> None:
+def test_rows_are_asked_and_scored_without_our_package_to_our_metrics(tmp_path: Path) -> None:
     work = tmp_path / "work"
     write_kitchen(tmp_path / "kitchen", videos=2, width=128, height=64, num_proc=1)
     build(tmp_path / "kitchen", work / "barista", configs=list(MISTAKES), sampling={"limit": 6}, cache=False)
@@ -61,6 +61,6 @@ def test_rows_are_asked_and_scored_without_our_package_to_our_figures(tmp_path: 
         write_answers(work / f"{task}.jsonl", dict(zip(reference, ["I cannot say.", *wrong[1:]], strict=True)))
     printed = [line.split() for line in run([python, "-c", absent + SCORE], work).splitlines()]
     assert [task for task, *_ in printed] == list(MISTAKES)
-    for task, figure, value in printed:
-        assert float(value) == our_figure(work, task, figure, tmp_path / "runs")
+    for task, metric, value in printed:
+        assert float(value) == our_metric(work, task, metric, tmp_path / "runs")
         assert 0 < float(value) < 1

@@ -17,7 +17,7 @@ from barista_bench.models.base import Completion, Request
 from barista_bench.models.local.inputs import MODEL_ERRORS, PromptEncoder
 from barista_bench.models.local.model import TransformersModel
 from barista_bench.models.local.processors import load_processor
-from barista_bench.models.settings import GeneratorSettings, checked
+from barista_bench.models.settings import GeneratorSettings, check_settings
 from tests import checkpoint_zoo
 from tests.checkpoint_families import FAMILIES, Family
 from tests.checkpoint_zoo import TYPES
@@ -112,7 +112,7 @@ def kept_times(model_type: str, folder: Path) -> dict[str, object]:
     try:
         checkpoint = checkpoint_zoo.build(model_type, folder)
         processor = load_processor(str(checkpoint), wants_video=True, trust_remote_code=False, revision="main")
-        encoder = PromptEncoder(processor, model_type, checked(GeneratorSettings, {"frames_as": "video"}))
+        encoder = PromptEncoder(processor, model_type, check_settings(GeneratorSettings, {"frames_as": "video"}))
     except (ValueError, ModelError, *MODEL_ERRORS) as error:
         return {"refused": str(error)}
     kind, records = type(processor.video_processor), []

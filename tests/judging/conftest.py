@@ -33,12 +33,12 @@ Answer = Callable[[str, int], str]
 def make_run(eventful_dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
     """Runs a scripted model; by default each answer differs by example and run."""
 
-    def make(task: str, answer: Answer | None = None, *, runs: int = 2, name: str = "student") -> Path:
+    def make(task: str, answer: Answer | None = None, *, repetitions: int = 2, name: str = "student") -> Path:
         said = answer or (lambda example, seed: f"Answer: {seed} {example} a cup")
         model = ScriptedModel(name, said)
         monkeypatch.setattr(runner, "load_model", lambda *args, **kwargs: model)
         out = tmp_path / f"{task}-{name}"
-        run(eventful_dataset, out, task=(task,), runs=runs, model=name)
+        run(eventful_dataset, out, task=(task,), repetitions=repetitions, model=name)
         return out
 
     return make

@@ -18,4 +18,4 @@ def slow_judge(run: Path, asked: Path, pause: float, batch_size: int) -> None:
         return verdict(hashlib.sha256(f"{request.request_id} {request.seeds[draw]}".encode()).digest()[0] % 11)
 
     session.load_model = lambda *args, **kwargs: ScriptedJudge(answer, batch_size=batch_size)
-    judge(run, "slow", draws=2)
+    judge(run, "slow", verdicts_per_answer=2)

@@ -49,7 +49,7 @@ def judged_runs(six_runs: Path, made_once: MadeOnce) -> Path:
                 for name, off in (("gemini-judge", {}), ("gpt-judge", STRICT)):
                     scripted = ScriptedJudge(grade(off), name=name)
                     patch.setattr(session, "load_model", lambda *args, scripted=scripted, **kwargs: scripted)
-                    judge(out / folder / VQA, name, draws=2)
+                    judge(out / folder / VQA, name, verdicts_per_answer=2)
 
     return made_once("six_judged", make)
 
@@ -105,7 +105,7 @@ def test_the_probe_looks_at_models_of_a_judges_own_vendor(comparison: CrossJudge
     assert probe.preference == pytest.approx(0.0)
     assert not [key for key in probed if key[1] == "gemini-judge"]
     stored = msgspec.to_builtins(comparison)["own_family"]
-    assert {row["family"] for row in stored} == {"openai"}, "judges.json keeps the names of its fields"
+    assert {row["vendor"] for row in stored} == {"openai"}, "judges.json keeps the names of its fields"
 
 
 def test_vendors_can_be_told(two_judges: list[JudgedRun]) -> None:
@@ -114,23 +114,23 @@ def test_vendors_can_be_told(two_judges: list[JudgedRun]) -> None:
 
 
 def test_judges_of_other_rubrics_are_not_compared(make_run: Callable, use: Callable, tmp_path: Path) -> None:
-    run = make_run(VQA, runs=1)
+    run = make_run(VQA, repetitions=1)
     mine = tmp_path / "mine.yaml"
     mine.write_text(ONE_CRITERION)
     use(ScriptedJudge(lambda *_: verdict(5)))
-    judge(run, "any", draws=1)
+    judge(run, "any", verdicts_per_answer=1)
     with pytest.raises(ConfigError, match="only 1 judge"):
         cross_judge(all_judged(score(run)))
-    judge(run, "any", draws=1, rubric=mine)
+    judge(run, "any", verdicts_per_answer=1, rubric=mine)
     with pytest.raises(ConfigError, match="other rubric"):
         cross_judge(all_judged(score(run)))
 
 
 def test_two_settings_of_one_judge_are_two_judges(make_run: Callable, use: Callable) -> None:
-    run = make_run(VQA, runs=1)
+    run = make_run(VQA, repetitions=1)
     use(ScriptedJudge(lambda *_: verdict(5), name="same"))
-    judge(run, "any", draws=1)
-    judge(run, "any", draws=1, temperature=0)
+    judge(run, "any", verdicts_per_answer=1)
+    judge(run, "any", verdicts_per_answer=1, temperature=0)
     judges = list(cross_judge(all_judged(score(run))).scores["temporal_vqa: mean"])
     assert len(judges) == 2
     assert all(name.startswith("same (") for name in judges)
@@ -180,11 +180,11 @@ def test_a_folders_name_tells_the_runs_apart_where_it_can_and_tells_no_maker(
 ) -> None:
     folders = [tmp_path / "like-gpt-4", tmp_path / "plain"]
     for folder in folders:
-        shutil.move(make_run(VQA, runs=1), folder)
+        shutil.move(make_run(VQA, repetitions=1), folder)
     for name in ("gpt-judge", "gemini-judge"):
         use(ScriptedJudge(lambda *_: verdict(5), name=name))
         for folder in folders:
-            judge(folder, name, draws=1)
+            judge(folder, name, verdicts_per_answer=1)
     runs = [judged for folder in folders for judged in all_judged(score(folder))]
     assert set(model_labels([judged.run for judged in runs])) == {"student (like-gpt-4)", "student (plain)"}
     assert not cross_judge(runs).own_vendor
@@ -197,9 +197,9 @@ def test_a_folders_name_tells_the_runs_apart_where_it_can_and_tells_no_maker(
 def test_a_judge_each_for_two_tasks_are_no_two_judges(make_run: Callable, use: Callable) -> None:
     judged = []
     for task, name in ((VQA, "first-judge"), ("referring", "second-judge")):
-        run = make_run(task, runs=1)
+        run = make_run(task, repetitions=1)
         use(ScriptedJudge(lambda *_: verdict(5), name=name))
-        judge(run, name, draws=1)
+        judge(run, name, verdicts_per_answer=1)
         judged += all_judged(score(run))
     with pytest.raises(ConfigError, match=r"only 1 judge.*referring, student: second-judge"):
         cross_judge(judged)
@@ -234,7 +234,7 @@ def test_names_from_files_command_no_terminal(
 
 
 def test_what_a_judges_server_said_commands_no_terminal(make_run: Callable, use: Callable) -> None:
-    run = make_run(VQA, runs=1)
+    run = make_run(VQA, repetitions=1)
     use(ScriptedJudge(lambda *_: Failure("down\x1b[2J\nall is well"), name="evil\x1b[31m"))
     done = CliRunner().invoke(app, ["judge", str(run), "--judge", "served:any", "--no-progress"])
     assert done.exit_code == 1
@@ -280,10 +280,10 @@ def test_ratings_are_read_from_csv_and_jsonl_and_a_line_separator_in_a_text_ends
     )
     lines.write_text(
         '{"example_id": "a", "criterion": "accuracy", "score": 7, "model": "m"}\n\n'
-        '{"example_id": "b\u2028b", "criterion": "accuracy", "score": 0, "run": 2}\r\n',
+        '{"example_id": "b\u2028b", "criterion": "accuracy", "score": 0, "repetition": 2}\r\n',
         encoding="utf-8",
     )
-    wanted = [Rating("a", "accuracy", 7, "m"), Rating("b\u2028b", "accuracy", 0, run=2)]
+    wanted = [Rating("a", "accuracy", 7, "m"), Rating("b\u2028b", "accuracy", 0, repetition=2)]
     assert read_ratings(table) == read_ratings(lines) == wanted
 
 
@@ -351,7 +351,7 @@ def test_the_commands_explain_what_is_wrong(tmp_path: Path) -> None:
         (["judge", str(tmp_path), "--judge", "chance"], "cannot grade"),
         (["judge", str(tmp_path)], "judge is missing"),
         (["compare", "judges", str(tmp_path)], "no run here"),
-        (["compare", "judges", str(tmp_path), "--family", "x"], "has no vendor"),
+        (["compare", "judges", str(tmp_path), "--vendor", "x"], "has no vendor"),
         (["generate", "questions", *more, "--sampling", "nothing"], "not a setting"),
     ):
         done = runner.invoke(app, arguments)

@@ -24,9 +24,9 @@ def kitchen_runs(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, st
     for task in ("referring", "temporal_vqa"):
         for model in ("oracle", "chance"):
             runs[task, model] = folder / f"{task}-{model}"
-            run(data, runs[task, model], task=(task,), model=model, runs=2)
+            run(data, runs[task, model], task=(task,), model=model, repetitions=2)
         runs[task, "few"] = folder / f"{task}-few"
-        run(data, runs[task, "few"], task=(task,), model="chance", runs=1, limit=2)
+        run(data, runs[task, "few"], task=(task,), model="chance", repetitions=1, limit=2)
     return runs
 
 
@@ -39,7 +39,7 @@ def test_lexical_gives_the_oracle_full_marks_and_chance_few(
     for model in ("oracle", "chance"):
         results = judged(kitchen_runs[task, model], "lexical")
         assert results.coverage.judged == results.coverage.expected == 12
-        means[model] = results.figures["mean"].mean
+        means[model] = results.metrics["mean"].mean
     assert means["oracle"] == 1.0
     assert means["chance"] < 0.4
 
@@ -49,7 +49,13 @@ def test_lexical_gives_the_oracle_full_marks_and_chance_few(
 def test_a_tiny_transformers_judge_goes_the_whole_way(task: str, kitchen_runs: dict[tuple[str, str], Path]) -> None:
     """It is randomly initialised and writes nonsense: every reply gets a status, and none becomes a zero."""
     few = kitchen_runs[task, "few"]
-    settings = {"draws": 2, "max_new_tokens": 8, "device": "cpu", "temperature": 1.0, "structured_output": False}
+    settings = {
+        "verdicts_per_answer": 2,
+        "max_new_tokens": 8,
+        "device": "cpu",
+        "temperature": 1.0,
+        "structured_output": False,
+    }
     session = judge(few, "tiny", **settings)
     results = score_judged(session.run, session.folder).results
     criteria = {"referring": 1, "temporal_vqa": 2}[task]
@@ -57,7 +63,7 @@ def test_a_tiny_transformers_judge_goes_the_whole_way(task: str, kitchen_runs: d
     assert session.failed == 0
     assert results.judge.revision
     assert results.coverage.verdicts["parse_error"] + results.coverage.verdicts["truncated"] == 4 * criteria
-    assert results.figures == {}
+    assert results.metrics == {}
     assert judge(few, "tiny", **settings).asked == 0
 
 
@@ -66,13 +72,13 @@ def test_a_tiny_transformers_judge_goes_the_whole_way(task: str, kitchen_runs: d
 def test_a_local_judge_is_held_to_its_form_by_default(task: str, kitchen_runs: dict[tuple[str, str], Path]) -> None:
     """The same nonsense, of which every reply is a verdict, with the expected score of what the form allows."""
     few = kitchen_runs[task, "few"]
-    settings = {"draws": 1, "max_new_tokens": 700, "device": "cpu", "temperature": 1.0}
+    settings = {"verdicts_per_answer": 1, "max_new_tokens": 700, "device": "cpu", "temperature": 1.0}
     session = judge(few, "tiny", **settings)
     run = score_judged(session.run, session.folder)
     results, verdicts = run.results, [verdict for each in run.verdicts.values() for verdict in each]
     assert results.coverage.verdicts["ok"] == len(verdicts) == 2 * {"referring": 1, "temporal_vqa": 2}[task]
     assert results.scoring["weighted"] == len(verdicts)
-    assert 0 < results.figures["mean"].mean < 1
+    assert 0 < results.metrics["mean"].mean < 1
     assert results.comparability.judge is not None
     assert results.comparability.judge.held
     described = read_judge(session.folder)

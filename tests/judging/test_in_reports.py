@@ -9,14 +9,14 @@ import pytest
 
 from barista_bench.core.resampling import ratio_interval
 from barista_bench.judging.judged_run import SampleVerdict
-from barista_bench.judging.results import CategoryFigures, JudgedResults, read_judged
+from barista_bench.judging.results import CategoryMetrics, JudgedResults, read_judged
 from barista_bench.judging.scoring import all_judged, score_judged
 from barista_bench.judging.session import judge
 from barista_bench.models import Completion
 from barista_bench.reporting import write_report
 from barista_bench.reporting.judges import labelled_judges, tables, verdicts, warnings
-from barista_bench.runs.score.results import Figure
-from barista_bench.runs.score.samples import figure
+from barista_bench.runs.score.results import MetricValue
+from barista_bench.runs.score.samples import metric
 from barista_bench.runs.score.scoring import ScoredRun, score
 from tests.judging.judges import VQA, ScriptedJudge, by_hash, criterion, verdict
 from tests.reporting.made_runs import HOSTILE
@@ -28,7 +28,7 @@ def judged_run(make_run: Callable, use: Callable) -> ScoredRun:
     run = make_run(VQA, lambda example, seed: f"Answer: {example}", name="student")
     scores = {"accuracy": 8, "completeness": 4}
     use(ScriptedJudge(lambda request, _: verdict(scores[criterion(request)], f"Since {HOSTILE}"), name="mild"))
-    judge(run, "mild", draws=2)
+    judge(run, "mild", verdicts_per_answer=2)
     judge(run, "lexical")
     return score(run)
 
@@ -51,9 +51,9 @@ def test_a_table_has_scores_spread_coverage_and_how_they_were_made(judged_run: S
     assert warnings(judges) == []
 
 
-def test_judged_figures_have_the_interval_of_their_scores_over_videos(judged_run: ScoredRun, use: Callable) -> None:
+def test_judged_metrics_have_the_interval_of_their_scores_over_videos(judged_run: ScoredRun, use: Callable) -> None:
     use(ScriptedJudge(by_hash, name="varied"))
-    judge(judged_run.folder, "varied", draws=1)
+    judge(judged_run.folder, "varied", verdicts_per_answer=1)
     (judged,) = [judged for judged in all_judged(judged_run) if judged.results.judge.name == "varied"]
     varied = score_judged(judged_run, judged.folder)
     written = read_judged(varied.folder / "results.json")
@@ -69,15 +69,15 @@ def test_judged_figures_have_the_interval_of_their_scores_over_videos(judged_run
         ends = ratio_interval(
             np.array([sum(values) / len(values) / 10 for values in usable.values()]),
             np.ones(len(usable)),
-            runs=[run for _, run in usable],
+            repetitions=[run for _, run in usable],
             units=[videos[example] for example, _ in usable],
         )
-        figure = written.figures[name]
+        metric = written.metrics[name]
         assert ends is not None
         assert ends.units == 3
-        assert (figure.low, figure.high) == pytest.approx((ends.low, ends.high))
-        assert figure.low < figure.high
-    assert any(group.figures["mean"].low is not None for group in written.per_category.values())
+        assert (metric.low, metric.high) == pytest.approx((ends.low, ends.high))
+        assert metric.low < metric.high
+    assert any(group.metrics["mean"].low is not None for group in written.per_category.values())
     overview = tables(labelled_judges([("student", [varied])]))[0]
     assert any(note.startswith("[") for note in overview.rows[0][2].notes)
 
@@ -86,10 +86,13 @@ def test_a_judge_of_another_scale_is_shown_in_its_own(judged_run: ScoredRun) -> 
     """As one of reasoning is, from 0 to 5: nothing but its results say so."""
     (mild,) = [judged for judged in all_judged(judged_run) if judged.results.judge.name == "mild"]
     rubric = mild.results.rubric.model_copy(update={"criteria": ["reasoning"]})
-    figures = {"reasoning": Figure(mean=3.25, std=None, runs=[3.25], low=3.0, high=3.5), "spurious": figure([0.125])}
-    changed = {"method": "reasoning", "scale": 5.0, "tops": {"reasoning": 5.0}, "rubric": rubric, "figures": figures}
-    parts = {"a": one_category(figures), "b": one_category(figures)}
-    groups = {"per_category": parts, "breakdowns": {"group": parts, "split": {}}, "sd_draws": {}, "scoring": {}}
+    metrics = {
+        "reasoning": MetricValue(mean=3.25, std=None, repetitions=[3.25], low=3.0, high=3.5),
+        "spurious": metric([0.125]),
+    }
+    changed = {"method": "reasoning", "scale": 5.0, "tops": {"reasoning": 5.0}, "rubric": rubric, "metrics": metrics}
+    parts = {"a": one_category(metrics), "b": one_category(metrics)}
+    groups = {"per_category": parts, "breakdowns": {"group": parts, "split": {}}, "sd_of_verdicts": {}, "scoring": {}}
     results = JudgedResults.model_validate({**mild.results.model_dump(), **changed, **groups})
     verdicts_ = {key: (SampleVerdict("reasoning", 0, 4.0, "ok", "", "sound"),) for key in mild.verdicts}
     judges = labelled_judges([("student", [replace(mild, results=results, verdicts=verdicts_)])])
@@ -103,8 +106,8 @@ def test_a_judge_of_another_scale_is_shown_in_its_own(judged_run: ScoredRun) -> 
     assert next(iter(verdicts(judges, "student", 99).values())) == (("mild, reasoning", "4 of 5: sound"),)
 
 
-def one_category(figures: dict[str, Figure]) -> CategoryFigures:
-    return CategoryFigures(examples=1, expected=1, judged=1, figures=figures)
+def one_category(metrics: dict[str, MetricValue]) -> CategoryMetrics:
+    return CategoryMetrics(examples=1, expected=1, judged=1, metrics=metrics)
 
 
 def test_missing_verdicts_are_announced(judged_run: ScoredRun) -> None:
@@ -122,9 +125,9 @@ def test_runs_without_judges_have_no_section(make_run: Callable, tmp_path: Path)
 
 
 def test_verdicts_say_scores_of_all_draws_and_a_reason(make_run: Callable, use: Callable) -> None:
-    run = make_run(VQA, lambda example, seed: "Answer: cup", runs=1)
+    run = make_run(VQA, lambda example, seed: "Answer: cup", repetitions=1)
     use(ScriptedJudge(lambda _, draw: [Completion("?"), verdict(7, "why" * 100)][draw], name="mild"))
-    judge(run, "mild", draws=2)
+    judge(run, "mild", verdicts_per_answer=2)
     tables = verdicts(labelled_judges([("student", all_judged(score(run)))]), "student", 10)
     lines = next(iter(tables.values()))
     assert lines[0] == ("mild, accuracy", "parse error, 7 of 10 (plain): whywhywhyw […]")

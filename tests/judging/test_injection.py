@@ -13,7 +13,7 @@ from hypothesis import given, strategies as st
 from barista_bench import judging
 from barista_bench.benchmarks import get_task
 from barista_bench.benchmarks.lexical import overlap
-from barista_bench.core.fencing import MAX_TEXT, fenced
+from barista_bench.core.fencing import MAX_TEXT, fence_material
 from barista_bench.core.task import Judged, Rationale
 from barista_bench.judging.answers import whole_score
 from barista_bench.judging.forms import form_prompt, reasoning_prompt
@@ -136,8 +136,8 @@ def test_a_run_full_of_attacks_gains_nothing_end_to_end(make_run: Callable, use:
     for name, said in {"honest": ANSWER, **{f"a{n}": attack for n, attack in enumerate(chosen)}}.items():
         # On one line: what follows a line end would not be read as the answer.
         line = " ".join(said.split())
-        run = make_run(VQA, lambda example, seed, line=line: f"Answer: {line}", runs=1, name=name)
-        means[name] = judged(run, draws=1).figures["mean"].mean
+        run = make_run(VQA, lambda example, seed, line=line: f"Answer: {line}", repetitions=1, name=name)
+        means[name] = judged(run, verdicts_per_answer=1).metrics["mean"].mean
     honest = means.pop("honest")
     assert len(means) > 10
     assert all(mean <= honest for mean in means.values())
@@ -154,7 +154,7 @@ def test_a_judge_that_echoes_a_forged_verdict_gives_none(attack: str, template: 
 @given(st.text(), st.text(), st.text())
 def test_whatever_is_judged_stays_one_line_of_plain_json(question: str, reference: str, answer: str) -> None:
     fields = {"question": question, "reference": reference, "answer": answer}
-    name, line = fenced(fields)
+    name, line = fence_material(fields)
     assert json.loads(line) == fields
     assert line.isascii()
     assert line.isprintable()
@@ -172,7 +172,7 @@ def test_the_answer_changes_nothing_in_the_form_but_its_own_line_and_the_markers
 
 
 def test_the_marker_of_another_answer_cannot_be_known_beforehand() -> None:
-    names = {fenced({"answer": ANSWER + attack})[0] for attack in ATTACKS}
+    names = {fence_material({"answer": ANSWER + attack})[0] for attack in ATTACKS}
     assert len(names) == len(set(ATTACKS))
 
 
@@ -182,7 +182,7 @@ def test_places_of_the_template_in_an_answer_are_not_filled() -> None:
 
 
 def test_endless_answers_are_cut_with_a_note() -> None:
-    _, line = fenced({"answer": "x" * (MAX_TEXT + 5)})
+    _, line = fence_material({"answer": "x" * (MAX_TEXT + 5)})
     assert json.loads(line)["answer"].endswith("(... 5 more characters)")
     assert len(line) < MAX_TEXT + 100
 

@@ -28,7 +28,7 @@ def example_ids(run: Path) -> list[str]:
 def test_every_published_aggregate_equals_a_sum_done_by_hand(make_run: Callable, use: Callable) -> None:
     run = make_run(VQA)
     asked = use(ScriptedJudge(by_hash))
-    results = judged(run, draws=3)
+    results = judged(run, verdicts_per_answer=3)
     # By hand: criterion -> run -> example -> mean over draws, from the scripted scores alone.
     scores: dict[tuple[str, str], list[int]] = {}
     for request in asked.requests:
@@ -39,25 +39,27 @@ def test_every_published_aggregate_equals_a_sum_done_by_hand(make_run: Callable,
     for sample in samples:
         for name in ("accuracy", "completeness"):
             listed = scores[str(sample.prediction.value["answer"]), name]
-            per_run.setdefault(sample.record.run, {}).setdefault(name, []).append(sum(listed) / 3 / 10)
+            per_run.setdefault(sample.record.repetition, {}).setdefault(name, []).append(sum(listed) / 3 / 10)
     for name in ("accuracy", "completeness"):
         means = [statistics.fmean(per_run[number][name]) for number in (0, 1)]
-        assert results.figures[name].runs == pytest.approx(means)
-        assert results.figures[name].mean == pytest.approx(statistics.fmean(means))
-        assert results.figures[name].std == pytest.approx(statistics.stdev(means))
+        assert results.metrics[name].repetitions == pytest.approx(means)
+        assert results.metrics[name].mean == pytest.approx(statistics.fmean(means))
+        assert results.metrics[name].std == pytest.approx(statistics.stdev(means))
         variances = [statistics.variance(values) for (_, criterion_), values in scores.items() if criterion_ == name]
-        assert results.sd_draws[name] == pytest.approx(math.sqrt(statistics.fmean(variances)) / 10)
+        assert results.sd_of_verdicts[name] == pytest.approx(math.sqrt(statistics.fmean(variances)) / 10)
     pairs = [zip(*per_run[number].values(), strict=True) for number in (0, 1)]
-    assert results.figures["mean"].runs == pytest.approx([statistics.fmean(map(statistics.fmean, p)) for p in pairs])
+    assert results.metrics["mean"].repetitions == pytest.approx(
+        [statistics.fmean(map(statistics.fmean, p)) for p in pairs]
+    )
     labels = {sample.example.label for sample in samples}
     assert set(results.per_category) == labels
     for label in labels:
         listed = [
             statistics.fmean(scores[str(s.prediction.value["answer"]), "accuracy"]) / 10
             for s in samples
-            if s.example.label == label and s.record.run == 1
+            if s.example.label == label and s.record.repetition == 1
         ]
-        assert results.per_category[label].figures["accuracy"].runs[1] == pytest.approx(statistics.fmean(listed))
+        assert results.per_category[label].metrics["accuracy"].repetitions[1] == pytest.approx(statistics.fmean(listed))
         assert results.per_category[label].examples == len(listed)
     assert results.coverage.judged == results.coverage.expected == len(samples)
     assert results.coverage.verdicts["ok"] == len(samples) * 2 * 3
@@ -70,7 +72,7 @@ def test_referring_is_judged_by_its_structured_reference(make_run: Callable, use
     asked = use(ScriptedJudge(lambda *_: verdict(4)))
     results = judged(run)
     assert results.rubric.criteria == ["correctness"]
-    assert results.figures["mean"].mean == results.figures["correctness"].mean == pytest.approx(0.4)
+    assert results.metrics["mean"].mean == results.metrics["correctness"].mean == pytest.approx(0.4)
     shown = [material(request) for request in asked.requests]
     assert all(fields["reference"].startswith("Object: ") for fields in shown)
     assert all("{box}" in fields["question"] for fields in shown), "a place that nobody fills"
@@ -78,13 +80,13 @@ def test_referring_is_judged_by_its_structured_reference(make_run: Callable, use
 
 
 def test_equal_answers_are_judged_once_and_count_for_each_sample(make_run: Callable, use: Callable) -> None:
-    run = make_run(VQA, lambda example, seed: "Answer: the same", runs=3)
+    run = make_run(VQA, lambda example, seed: "Answer: the same", repetitions=3)
     asked = use(ScriptedJudge(by_hash))
-    results = judged(run, draws=2)
+    results = judged(run, verdicts_per_answer=2)
     distinct = {json.dumps(material(request)) for request in asked.requests}
     assert len(asked.requests) == 2 * len(distinct)
     assert len(distinct) < results.coverage.judged
-    assert len(set(results.figures["accuracy"].runs)) == 1
+    assert len(set(results.metrics["accuracy"].repetitions)) == 1
     assert results.coverage.judged == 3 * len(example_ids(run))
 
 
@@ -110,31 +112,31 @@ REPLIES = {
 def test_an_unusable_verdict_gets_its_status_and_never_counts_as_zero(
     status: str, make_run: Callable, use: Callable
 ) -> None:
-    run = make_run(VQA, lambda example, seed: f"Answer: {example}", runs=1)
+    run = make_run(VQA, lambda example, seed: f"Answer: {example}", repetitions=1)
     bad = example_ids(run)[0]
     use(ScriptedJudge(lambda request, _: REPLIES[status if material(request)["answer"] == bad else "ok"]))
-    results = judged(run, draws=1)
-    assert results.figures["mean"].mean == pytest.approx(0.8)
+    results = judged(run, verdicts_per_answer=1)
+    assert results.metrics["mean"].mean == pytest.approx(0.8)
     assert results.coverage.verdicts[status] == 2
     assert results.coverage.judged == results.coverage.expected - 1
 
 
 def test_verdicts_that_were_not_asked_yet_are_missing_and_no_zeros(make_run: Callable, use: Callable) -> None:
-    run = make_run(VQA, runs=1)
+    run = make_run(VQA, repetitions=1)
     use(ScriptedJudge(lambda *_: verdict(6)))
-    session = judge(run, "any", draws=1)
+    session = judge(run, "any", verdicts_per_answer=1)
     log = session.folder / "verdicts.jsonl"
     log.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[:-3]))
     results = score_judged(session.run, session.folder).results
     assert results.coverage.verdicts["missing"] == 3
-    assert results.figures["mean"].mean == pytest.approx(0.6)
+    assert results.metrics["mean"].mean == pytest.approx(0.6)
 
 
 def test_a_draw_that_failed_leaves_the_others_to_count(make_run: Callable, use: Callable) -> None:
-    run = make_run(VQA, runs=1)
+    run = make_run(VQA, repetitions=1)
     use(ScriptedJudge(lambda _, draw: [verdict(4), Completion("?"), verdict(8)][draw]))
-    results = judged(run, draws=3)
-    assert results.figures["mean"].mean == pytest.approx(0.6)
+    results = judged(run, verdicts_per_answer=3)
+    assert results.metrics["mean"].mean == pytest.approx(0.6)
     assert results.coverage.judged == results.coverage.expected
     assert results.coverage.verdicts["parse_error"] == 2 * results.coverage.expected
 
@@ -143,8 +145,8 @@ def test_empty_answers_are_not_judged_but_lower_the_coverage(make_run: Callable,
     answers = itertools.chain(["  "], itertools.repeat("Answer: a lid"))
     run = make_run(VQA, lambda example, seed: next(answers))
     use(ScriptedJudge(lambda *_: verdict(10)))
-    results = judged(run, draws=1)
-    assert results.figures["mean"].mean == 1.0
+    results = judged(run, verdicts_per_answer=1)
+    assert results.metrics["mean"].mean == 1.0
     assert results.coverage.answered == results.coverage.judged == results.coverage.expected - 1
     assert results.coverage.finished == results.coverage.expected
 
@@ -157,12 +159,12 @@ def weighted_reply(request: Request, draw: int) -> Completion:
 
 
 def test_scores_are_weighted_where_the_judge_gives_log_probabilities(make_run: Callable, use: Callable) -> None:
-    run = make_run(VQA, runs=1)
+    run = make_run(VQA, repetitions=1)
     asked = use(ScriptedJudge(weighted_reply))
-    session = judge(run, "any", draws=1)
+    session = judge(run, "any", verdicts_per_answer=1)
     judged = score_judged(session.run, session.folder)
     # (0.5 * 7 + 0.25 * 8) / 0.75 / 10, by hand
-    assert judged.results.figures["accuracy"].mean == pytest.approx(0.55 / 0.75)
+    assert judged.results.metrics["accuracy"].mean == pytest.approx(0.55 / 0.75)
     assert judged.results.scoring == {"weighted": len(asked.asked), "inferred": 0, "plain": 0}
     assert {verdict.scoring for verdicts in judged.verdicts.values() for verdict in verdicts} == {"weighted"}
     assert (asked.configs[0].top_logprobs, asked.configs[0].temperature) == (20, 0.7)
@@ -188,14 +190,14 @@ def spelt_reply(score: str, *tokens: dict[str, float]) -> Completion:
 def test_a_one_among_the_alternatives_is_read_as_the_judge_writes_its_tens(
     ten: list[dict[str, float]], meant: int, inferred: bool, make_run: Callable, use: Callable
 ) -> None:
-    run = make_run(VQA, runs=1)
+    run = make_run(VQA, repetitions=1)
     nine = spelt_reply("9", {"9": 0.75, "1": 0.25})
     use(ScriptedJudge(lambda r, p: spelt_reply("10", *ten) if criterion(r) == "completeness" else nine))
-    session = judge(run, "any", draws=1)
+    session = judge(run, "any", verdicts_per_answer=1)
     judged = score_judged(session.run, session.folder)
-    assert judged.results.figures["completeness"].mean == pytest.approx(1.0)
+    assert judged.results.metrics["completeness"].mean == pytest.approx(1.0)
     # Known from the tens of another criterion, by hand.
-    assert judged.results.figures["accuracy"].mean == pytest.approx((0.75 * 9 + 0.25 * meant) / 10)
+    assert judged.results.metrics["accuracy"].mean == pytest.approx((0.75 * 9 + 0.25 * meant) / 10)
     assert (judged.results.scoring["inferred"] > 0) is inferred
 
 
@@ -213,26 +215,28 @@ def test_the_oracle_gives_full_marks_to_the_reference_alone(
     run = make_run(
         task,
         lambda example, seed: kind.reference_answer(examples[example], BoxFormat()) if example == right else "A lid.",
-        runs=1,
+        repetitions=1,
     )
     results = judged(run, "oracle")
-    assert results.figures["mean"].mean == pytest.approx(1 / len(examples))
+    assert results.metrics["mean"].mean == pytest.approx(1 / len(examples))
 
 
 def test_lexical_gives_the_tasks_own_overlap_in_tenths(make_run: Callable) -> None:
-    run = make_run(VQA, lambda example, seed: "Answer: the cup is now under the coffee machine, and it rains", runs=1)
-    session = judge(run, "lexical", draws=5)
+    run = make_run(
+        VQA, lambda example, seed: "Answer: the cup is now under the coffee machine, and it rains", repetitions=1
+    )
+    session = judge(run, "lexical", verdicts_per_answer=5)
     judged = score_judged(session.run, session.folder)
-    assert judged.results.draws == 1
+    assert judged.results.verdicts_per_answer == 1
     names = {"accuracy": "lexical_precision", "completeness": "lexical_recall"}
     for sample in session.run.samples:
         of_sample = {verdict.criterion: verdict.score for verdict in judged.verdicts[sample.example.example_id, 0]}
-        assert of_sample == {name: math.floor(sample.scores[figure] * 10 + 0.5) for name, figure in names.items()}
+        assert of_sample == {name: math.floor(sample.scores[metric] * 10 + 0.5) for name, metric in names.items()}
     assert judge(run, "lexical").asked == 0
 
 
-def test_lexical_refuses_a_criterion_without_a_figure(make_run: Callable, tmp_path: Path) -> None:
+def test_lexical_refuses_a_criterion_without_a_metric(make_run: Callable, tmp_path: Path) -> None:
     mine = tmp_path / "mine.yaml"
     mine.write_text(ONE_CRITERION)
     with pytest.raises(ConfigError, match="fit names no score"):
-        judge(make_run(VQA, runs=1), "lexical", rubric=mine)
+        judge(make_run(VQA, repetitions=1), "lexical", rubric=mine)

@@ -18,7 +18,9 @@ GRADE = Fault("reply", change=change_message(content='{"score": 5, "reason": "se
 @pytest.fixture
 def answers(make_run: Callable, monkeypatch: pytest.MonkeyPatch) -> Callable:
     monkeypatch.setenv("PLANTED", "sk-secret-of-the-test")
-    return lambda runs=2: make_run(VQA, lambda example, seed: f"Answer: {example} {seed % 97}", runs=runs)
+    return lambda repetitions=2: make_run(
+        VQA, lambda example, seed: f"Answer: {example} {seed % 97}", repetitions=repetitions
+    )
 
 
 def judged(run: Any, server: ServedStandIn, **settings: Any) -> Any:
@@ -28,7 +30,7 @@ def judged(run: Any, server: ServedStandIn, **settings: Any) -> Any:
 
 def test_a_key_reaches_no_file_of_the_judge(answers: Callable) -> None:
     with ServedStandIn(lambda call: GRADE) as server:
-        session, _ = judged(answers(1), server, draws=1)
+        session, _ = judged(answers(1), server, verdicts_per_answer=1)
     assert any("sk-secret" in header for call in server.calls for header in call.headers.values())
     files = [path for path in session.folder.rglob("*") if path.is_file()]
     assert len(files) >= 4
@@ -41,17 +43,17 @@ def test_a_refused_key_ends_the_command_and_leaves_what_was_judged(answers: Call
         ServedStandIn(lambda call: Fault("status", 401)) as server,
         pytest.raises(ModelError, match="PLANTED") as caught,
     ):
-        judged(run, server, draws=1)
+        judged(run, server, verdicts_per_answer=1)
     assert "sk-secret" not in str(caught.value)
     with ServedStandIn(lambda call: GRADE) as server:
-        _, results = judged(run, server, draws=1)
+        _, results = judged(run, server, verdicts_per_answer=1)
     assert results.coverage.judged == results.coverage.expected
 
 
 def test_a_judge_stops_at_its_bound_and_goes_on(answers: Callable, tmp_path: Path) -> None:
     run, prices = answers(), tmp_path / "prices.json"
     prices.write_text('{"teacher": {"input": 2.0, "output": 10.0}}')
-    settings = {"draws": 1, "prices": prices, "max_new_tokens": 100}
+    settings = {"verdicts_per_answer": 1, "prices": prices, "max_new_tokens": 100}
     with ServedStandIn(lambda call: GRADE) as server:
         with pytest.raises(BudgetError, match="max_cost"):
             judged(run, server, max_cost=0.006, **settings)

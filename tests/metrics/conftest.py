@@ -30,7 +30,7 @@ def least_cpu(call: Callable[[], object]) -> float:
     return min(spent)
 
 
-def assert_figures(got: Mapping[str, Any], want: Mapping[str, Any], off: float = 1e-12) -> None:
+def assert_metrics(got: Mapping[str, Any], want: Mapping[str, Any], off: float = 1e-12) -> None:
     """The figures that `want` names are as there, `off` by so much at most; None where they are None there."""
     known = {name: value for name, value in want.items() if value is not None}
     assert known.keys() == {name for name in want if got[name] is not None}

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from choice_accuracy import choice_accuracy
 
-from tests.metrics.conftest import assert_figures
+from tests.metrics.conftest import assert_metrics
 
 COLUMNS = ("predictions", "references", "classes", "verbs", "choices")
 VERBS = {"A": "open", "B": "open", "C": "close", "D": "turn", "E": "turn"}
@@ -18,7 +18,7 @@ def fraction(values):
     return Fraction(sum(values), len(values)) if values else None
 
 
-def slow_figures(rows):
+def slow_metrics(rows):
     """`rows`: dicts with answer, reference, class, verb and choices ({id: verb} or None)."""
     right = [row["answer"] == row["reference"] for row in rows]
     parsed = [r for r, row in zip(right, rows, strict=True) if row["answer"] is not None]
@@ -78,18 +78,18 @@ def test_equals_a_slow_reference_on_random_cases(n_cases):
     rng, n_with_wrong = random.Random(0), 0
     for _ in range(n_cases):
         rows = [random_row(rng) for _ in range(rng.randint(1, 10))]
-        got, want = choice_accuracy(**columns(rows)), slow_figures(rows)
+        got, want = choice_accuracy(**columns(rows)), slow_metrics(rows)
         distractors = want.pop("distractors")
-        assert_figures(got["distractors"] or dict.fromkeys(distractors), distractors)
+        assert_metrics(got["distractors"] or dict.fromkeys(distractors), distractors)
         for name in ("per_class", "per_verb"):
-            accuracies = {group: figures["accuracy"] for group, figures in (got[name] or {}).items()}
+            accuracies = {group: metrics["accuracy"] for group, metrics in (got[name] or {}).items()}
             assert accuracies == pytest.approx(want.pop(name), rel=0, abs=1e-12)
-        assert_figures(got, want)
+        assert_metrics(got, want)
         n_with_wrong += distractors["random_share"] is not None
     assert n_with_wrong > n_cases / 2
 
 
-def test_figures_are_as_computed_by_hand():
+def test_metrics_are_as_computed_by_hand():
     result = choice_accuracy(
         ["A", "B", None, "B", "C"],
         ["A", "A", "C", "D", "E"],

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from choice_accuracy import average_precision, handyvqa_letters, multi_answer
 
-from tests.metrics.conftest import assert_figures
+from tests.metrics.conftest import assert_metrics
 
 OPTIONS = ["cup", "lid", "spoon", "milk"]
 
@@ -50,7 +50,7 @@ def test_chosen_options_are_pooled_as_a_slow_reference_does_on_random_cases():
             "average_precision": slow_pooled(predictions, references, choices),
             "average_precision_on_parsed": slow_pooled(predictions, references, choices, parsed_only=True),
         }
-        assert_figures(multi_answer(predictions, references, choices), want)
+        assert_metrics(multi_answer(predictions, references, choices), want)
 
 
 @pytest.mark.parametrize("kind", [list, np.asarray, np.float16, pytest.param("torch", id="torch")])

@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 from interaction_f1 import interaction_f1
 
-from tests.metrics.conftest import assert_figures, slow_iou
+from tests.metrics.conftest import assert_metrics, slow_iou
 
 
 def slow_hands(predicted, reference, spends):
@@ -78,7 +78,7 @@ def iou_table(answer, reference):
     return {(r, p): slow_iou(b["object_box"], a["object_box"]) for (r, a), (p, b) in pairs}
 
 
-def slow_figures(predictions, references, matching):
+def slow_metrics(predictions, references, matching):
     matched, objects, hands, types, n_predicted, n_reference, silent, with_reference = 0, [], [], [], 0, 0, 0, 0
     for answer, reference in zip(predictions, references, strict=True):
         answer = answer or []
@@ -151,6 +151,6 @@ def test_equals_a_slow_reference_on_random_cases(matching, n_cases):
             continue
         predictions, references = [f[0] for f in frames], [f[1] for f in frames]
         got = interaction_f1(predictions, references, matching=matching)
-        assert_figures(got, slow_figures(predictions, references, matching))
+        assert_metrics(got, slow_metrics(predictions, references, matching))
         matched, done = matched + got["n_matched"], done + 1
     assert matched > 0.75 * n_cases

@@ -19,12 +19,12 @@ def cube(verdicts, names):
     array = np.full((len(verdicts), len(names), max([*widths, 1])), np.nan)
     for i, verdict in enumerate(verdicts):
         for c, name in enumerate(names):
-            for k, draw in enumerate((verdict or {}).get(name) or []):
-                array[i, c, k] = np.nan if draw is None else draw
+            for k, sampled_score in enumerate((verdict or {}).get(name) or []):
+                array[i, c, k] = np.nan if sampled_score is None else sampled_score
     return array, widths
 
 
-def reference_figures(array):
+def reference_metrics(array):
     """Figures of examples x draws, by numpy's functions for missing values."""
     count = (~np.isnan(array)).sum(axis=1)
     freedom = np.clip(count - 1, 0, None)
@@ -34,9 +34,9 @@ def reference_figures(array):
     examples = np.nanmean(array, axis=1)
     return {
         "mean": np.nanmean(examples) / 10,
-        "sd_draws": np.sqrt(pooled) / 10,
-        "sd_runs": np.nanstd(runs, ddof=1),
-        "run_means": runs.tolist(),
+        "sd_of_verdicts": np.sqrt(pooled) / 10,
+        "sd_of_repetitions": np.nanstd(runs, ddof=1),
+        "means_of_repetitions": runs.tolist(),
         "n_failed": int(np.isnan(examples).sum()),
     }
 
@@ -45,15 +45,17 @@ def reference(verdicts, names):
     array, widths = cube(verdicts, names)
     criteria_means = np.nanmean(array, axis=2)
     complete = criteria_means.mean(axis=1)  # NaN spreads: an example that lacks a criterion is incomplete
-    whole = reference_figures(array[:, :, : min(widths)].mean(axis=1))
+    whole = reference_metrics(array[:, :, : min(widths)].mean(axis=1))
     whole |= {"mean": np.nanmean(complete) / 10, "n_failed": int(np.isnan(complete).sum())}
     whole["mean_of_criteria"] = np.nanmean(criteria_means, axis=0).mean() / 10
-    return whole, {c: reference_figures(array[:, i, : widths[i]]) for i, c in enumerate(names)}
+    return whole, {c: reference_metrics(array[:, i, : widths[i]]) for i, c in enumerate(names)}
 
 
 def random_draws(rng, width):
-    draws = [rng.choice([rng.randint(0, 10), round(rng.uniform(0, 10), 2)]) for _ in range(width)]
-    return [rng.choice([None, NAN]) if rng.random() < 0.15 else draw for draw in draws][: rng.choice([width, 9])]
+    sampled_scores = [rng.choice([rng.randint(0, 10), round(rng.uniform(0, 10), 2)]) for _ in range(width)]
+    return [rng.choice([None, NAN]) if rng.random() < 0.15 else sampled_score for sampled_score in sampled_scores][
+        : rng.choice([width, 9])
+    ]
 
 
 def random_verdicts(rng):
@@ -76,10 +78,12 @@ def test_equals_numpy_on_random_cases():
         got = judge_score(verdicts, criteria=names)
         whole, per = reference(verdicts, names)
         assert got["coverage"] == pytest.approx(1 - whole["n_failed"] / len(verdicts))
-        for figures, want in [(got, whole), *((got["per_criterion"][name], per[name]) for name in names)]:
-            run_means = want.pop("run_means")
-            assert [NAN if mean is None else mean for mean in figures["run_means"]] == near(run_means)
-            assert {name: NAN if figures[name] is None else figures[name] for name in want} == near(want)
+        for metrics, want in [(got, whole), *((got["per_criterion"][name], per[name]) for name in names)]:
+            means_of_repetitions = want.pop("means_of_repetitions")
+            assert [NAN if mean is None else mean for mean in metrics["means_of_repetitions"]] == near(
+                means_of_repetitions
+            )
+            assert {name: NAN if metrics[name] is None else metrics[name] for name in want} == near(want)
 
 
 VERDICTS = [
@@ -90,22 +94,22 @@ VERDICTS = [
 ]
 
 
-def test_figures_are_those_computed_by_hand():
+def test_metrics_are_those_computed_by_hand():
     result = judge_score(VERDICTS)
     # Complete: (9 + 6) / 2 = 7.5 and (4 + 6) / 2 = 5.
     assert (result["raw_mean"], result["mean"]) == (6.25, 0.625)
     assert (result["n"], result["n_failed"], result["coverage"]) == (4, 2, 0.5)
     accuracy, completeness = result["per_criterion"]["accuracy"], result["per_criterion"]["completeness"]
     assert accuracy["raw_mean"] == pytest.approx((9 + 4 + 3) / 3)
-    assert accuracy["run_means"] == pytest.approx([(8 + 4 + 2) / 30, (10 + 4) / 20])
-    assert accuracy["sd_runs"] == pytest.approx(statistics.stdev([14 / 30, 0.7]))
+    assert accuracy["means_of_repetitions"] == pytest.approx([(8 + 4 + 2) / 30, (10 + 4) / 20])
+    assert accuracy["sd_of_repetitions"] == pytest.approx(statistics.stdev([14 / 30, 0.7]))
     # Squares 1 + 1, none, 1 + 1 over 2 degrees of freedom.
-    assert accuracy["sd_draws"] == pytest.approx(math.sqrt(2) / 10)
-    assert (accuracy["n_draws"], accuracy["draw_coverage"], accuracy["coverage"]) == (5, 5 / 8, 0.75)
+    assert accuracy["sd_of_verdicts"] == pytest.approx(math.sqrt(2) / 10)
+    assert (accuracy["n_sampled"], accuracy["coverage_of_samples"], accuracy["coverage"]) == (5, 5 / 8, 0.75)
     assert completeness["mean"] == 0.6
     assert result["mean_of_criteria"] == pytest.approx((16 / 30 + 0.6) / 2)
     # Draws of both criteria: 7, 8 and 4.5.
-    assert result["run_means"] == pytest.approx([(7 + 4.5) / 20, 0.8])
+    assert result["means_of_repetitions"] == pytest.approx([(7 + 4.5) / 20, 0.8])
 
 
 def test_a_missing_verdict_or_criterion_lowers_the_coverage_and_is_no_zero():
@@ -120,7 +124,9 @@ def test_a_missing_verdict_or_criterion_lowers_the_coverage_and_is_no_zero():
 @pytest.mark.parametrize("nothing", [None, {}, {"accuracy": None}, {"accuracy": []}, {"accuracy": [None, NAN]}])
 def test_only_missing_verdicts_give_no_mean(nothing):
     result = judge_score([nothing], ["a"], criteria=["accuracy"])
-    assert (result["mean"], result["mean_of_criteria"], result["sd_draws"], result["sd_runs"]) == (None,) * 4
+    assert (result["mean"], result["mean_of_criteria"], result["sd_of_verdicts"], result["sd_of_repetitions"]) == (
+        None,
+    ) * 4
     assert (result["coverage"], result["per_category"]["a"]["coverage"]) == (0, 0)
     assert judge_score([None])["mean"] is None
 
@@ -132,7 +138,7 @@ def test_categories_are_scored_apart_and_none_belongs_to_none():
     state = result["per_category"]["state_change"]
     assert (state["mean"], state["n"], state["n_failed"]) == (0.75, 2, 1)
     assert "per_category" not in state
-    assert state["per_criterion"]["accuracy"]["run_means"] == [0.8, 1.0]
+    assert state["per_criterion"]["accuracy"]["means_of_repetitions"] == [0.8, 1.0]
 
 
 def test_the_scale_is_what_scores_are_divided_by():

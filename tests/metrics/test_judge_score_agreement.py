@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from judge_score import calibration_shift, judge_agreement, quadratic_weighted_kappa
 
-from tests.metrics.conftest import assert_figures
+from tests.metrics.conftest import assert_metrics
 
 
 def slow_tau_b(first, second):
@@ -52,7 +52,7 @@ def test_equals_the_definitions_and_scikit_learn_on_random_cases():
         left, right = [a for a, _, _ in rows], [b for _, b, _ in rows]
         # scikit-learn takes milliseconds a call, so it sees every eighth case.
         if case % 8 == 0 and pair["qwk"] is not None:
-            assert_figures(pair, {"qwk": kappa(left, right, weights="quadratic", labels=range(11))})
+            assert_metrics(pair, {"qwk": kappa(left, right, weights="quadratic", labels=range(11))})
         gaps = np.abs(np.subtract(left, right))
         names = sorted({m for _, _, m in rows if m})
         means = [[np.mean([row[side] for row in rows if row[2] == m]) / 10 for m in names] for side in (0, 1)]
@@ -66,7 +66,7 @@ def test_equals_the_definitions_and_scikit_learn_on_random_cases():
             "shift_sd": np.std(shifts) if names else None,
             "tau_models": slow_tau_b(*np.round(means, 12).tolist()),
         }
-        assert_figures(pair, want)
+        assert_metrics(pair, want)
 
 
 def test_scikit_learn_without_the_full_scale_counts_ranks_instead_of_points():
@@ -77,7 +77,7 @@ def test_scikit_learn_without_the_full_scale_counts_ranks_instead_of_points():
     assert abs(ours - kappa(first, second, weights="quadratic")) > 0.01
 
 
-def test_figures_are_those_computed_by_hand():
+def test_metrics_are_those_computed_by_hand():
     scores = {"gpt": [7, 3, 2, 9, 5], "gemini": [8, 3, 5, None, [4, 6]]}
     result = judge_agreement(scores, ["x", "y", "y", "x", "x"])
     pair = result["pairs"][0]

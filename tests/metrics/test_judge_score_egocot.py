@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from judge_score import EGOCOT_SIZES, egocot_reasoning, spurious_correct_rate
 
-from tests.metrics.conftest import assert_figures
+from tests.metrics.conftest import assert_metrics
 
 SUBTASKS = [name for group in EGOCOT_SIZES.values() for name in group]
 GROUP_OF = {name: group for group, subtasks in EGOCOT_SIZES.items() for name in subtasks}
@@ -44,13 +44,13 @@ def test_equals_the_formulas_on_arrays_in_random_cases():
         got = egocot_reasoning(scores, correct, subtasks, empty_reasoning=empty)
         rows = [[0 if e else np.nan if s is None else s, bool(c)] for s, c, _, e in samples]
         table, names = np.array(rows, dtype=float), np.array([str(name) for name in subtasks])
-        assert_figures(got, reference(table))
+        assert_metrics(got, reference(table))
         assert set(got["per_subtask"]) == set(names) - {"None"}
-        for name, figures in got["per_subtask"].items():
-            assert_figures(figures, reference(table[names == name]))
+        for name, metrics in got["per_subtask"].items():
+            assert_metrics(metrics, reference(table[names == name]))
         groups = np.array([GROUP_OF.get(name, "") for name in names])
-        for group, figures in got["per_group"].items():
-            assert_figures(figures, reference(table[groups == group]))
+        for group, metrics in got["per_group"].items():
+            assert_metrics(metrics, reference(table[groups == group]))
 
 
 def test_the_threshold_is_inclusive():
@@ -114,7 +114,7 @@ def test_the_sizes_of_the_subtasks_sum_to_the_benchmark():
     assert sum(sum(sizes.values()) for sizes in EGOCOT_SIZES.values()) == 3172
 
 
-def test_the_published_figures_come_out_of_samples_that_fit_them():
+def test_the_published_metrics_come_out_of_samples_that_fit_them():
     scores, correct, subtasks = [], [], []
     for sizes, accuracies, rate in zip(EGOCOT_SIZES.values(), ACCURACIES, RATES, strict=True):
         right = {name: round(value * sizes[name] / 100) for name, value in zip(sizes, accuracies[:3], strict=True)}

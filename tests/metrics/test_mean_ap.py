@@ -7,7 +7,7 @@ from mean_ap.matching import THRESHOLDS, best_assignment
 from mean_ap.overlap import Pairs
 from mean_ap.values import runs_of
 
-from tests.metrics.conftest import assert_figures
+from tests.metrics.conftest import assert_metrics
 from tests.metrics.test_mean_ap_pycocotools import random_images, twelve
 
 FREE_OF_ORDER = ("f1@50", "f1@[.5:.95]", "precision@50", "recall@50", "mean_best_iou")
@@ -51,7 +51,7 @@ def test_f1_and_best_iou_equal_slow_references_on_random_cases():
         f1 = [2 * sum(slow_hits(p, r, t) for p, r in cases) / total if total else 1.0 for t in THRESHOLDS]
         best = np.mean([slow_best_iou(p, r) for p, r in cases])
         want = {"f1@50": f1[0], "f1@[.5:.95]": np.mean(f1), "mean_best_iou": best}
-        assert_figures(mean_ap(predictions, references), want, off=1e-9)
+        assert_metrics(mean_ap(predictions, references), want, off=1e-9)
 
 
 def test_the_assignment_is_as_large_as_scipys_on_dense_graphs():
@@ -141,7 +141,7 @@ def test_masks_of_rectangles_score_as_their_boxes():
         pairs = [(both(3), both(2)) for _ in range(4)]
         boxes = mean_ap([p[0] for p, _ in pairs], [r[0] for _, r in pairs])
         masks = mean_ap([p[1] for p, _ in pairs], [r[1] for _, r in pairs], iou_type="segm")
-        assert_figures(masks, {name: boxes[name] for name in (*STATISTICS, *FREE_OF_ORDER)}, off=1e-9)
+        assert_metrics(masks, {name: boxes[name] for name in (*STATISTICS, *FREE_OF_ORDER)}, off=1e-9)
 
 
 @pytest.mark.parametrize("chunk", [1, 7])

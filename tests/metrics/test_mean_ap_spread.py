@@ -5,7 +5,7 @@ from itertools import pairwise, permutations
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
-from mean_ap import STATISTICS, evaluate_images, figures, mean_ap, spread_of
+from mean_ap import STATISTICS, compute_metrics, evaluate_images, mean_ap, spread_of
 from mean_ap.accumulate import accumulate, select, statistics
 from mean_ap.matching import single_precision_thresholds
 from mean_ap.weighted import TOGETHER, weighted_statistics
@@ -41,8 +41,8 @@ def test_an_exhaustive_spread_contains_the_value_of_every_order():
         orders = list(permutations(range(len(cases[0]))))
         values = np.array([twelve(mean_ap(*reordered(cases, order)))[:6] for order in orders])
         for name, column in zip(PRECISIONS, values.T, strict=True):
-            figures = [spread[name][key] for key in ("canonical", "min", "mean", "max")]
-            assert figures == pytest.approx([column[0], column.min(), column.mean(), column.max()])
+            metrics = [spread[name][key] for key in ("canonical", "min", "mean", "max")]
+            assert metrics == pytest.approx([column[0], column.min(), column.mean(), column.max()])
             assert spread[name]["lower"] <= column.min() + 1e-12
             assert column.max() <= spread[name]["upper"] + 1e-12
 
@@ -99,7 +99,7 @@ def test_each_resample_equals_the_metric_on_the_images_as_drawn(scored):
         predictions[0] = None
         evaluated = evaluate_images(predictions, references)
         draws = np.random.default_rng(5).multinomial(8, [1 / len(references)] * len(references), size=8)
-        drawn = figures(evaluated, draws)
+        drawn = compute_metrics(evaluated, draws)
         for row, weights in enumerate(draws):
             order = np.repeat(np.arange(len(references)), weights)
             want = mean_ap(*reordered((predictions, references), order))

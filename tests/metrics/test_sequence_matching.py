@@ -15,7 +15,7 @@ from sequence_matching import (
     sequence_matching as score,
 )
 
-from tests.metrics.conftest import assert_figures
+from tests.metrics.conftest import assert_metrics
 
 METRIC = "sequence_matching"
 NAN = float("nan")
@@ -127,11 +127,11 @@ def test_equals_pandas_and_scikit_learn_on_random_problem_sets(n, options):
     predictions, references = zip(*[random_set(rng) for _ in range(n)], strict=True)
     got = score(predictions, references, **options)
     want, n_ties = reference_scores(pd, metrics.f1_score, predictions, references, **options)
-    assert_figures(dict(enumerate(figures["macro_f1"] for figures in got["per_set"])), dict(enumerate(want)))
+    assert_metrics(dict(enumerate(values["macro_f1"] for values in got["per_set"])), dict(enumerate(want)))
     table = pd.Series([value for value in want if value is not None])
     mean, error = table.mean(), table.std() / (math.sqrt(len(table)) + 1e-6)
     interval = {"macro_f1": mean, "error": error, "ci_low": mean - 1.96 * error, "ci_high": mean + 1.96 * error}
-    assert_figures(got, interval | {"n_ties": n_ties, "n_unscored": n - len(table)})
+    assert_metrics(got, interval | {"n_ties": n_ties, "n_unscored": n - len(table)})
 
 
 def test_the_majority_baseline_is_the_f1_of_the_mode():

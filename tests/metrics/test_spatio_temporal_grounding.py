@@ -5,7 +5,7 @@ import random
 import pytest
 from spatio_temporal_grounding import MEASURES, box_iou, spatio_temporal_grounding, temporal_iou
 
-from tests.metrics.conftest import assert_figures, slow_iou
+from tests.metrics.conftest import assert_metrics, slow_iou
 
 BOX = [0, 0, 10, 10]
 LOW = [0, 0, 10, 4]  # IoU 0.4 with BOX
@@ -59,20 +59,20 @@ def mean(values):
     return sum(values) / len(values) if values else None
 
 
-def slow_figures(tasks):
+def slow_metrics(tasks):
     """tasks: (kind, rows, object kinds), rows as slow_object's."""
     rows = [row for _, part, _ in tasks for row in part]
     kinds = [kind for _, _, part in tasks for kind in part]
-    figures = {"O-Acc": mean([row["Acc"] for row in rows])}
+    metrics = {"O-Acc": mean([row["Acc"] for row in rows])}
     for name, kind in (("EAcc", "explicit"), ("IAcc", "implicit")):
-        figures[name] = mean([row["Acc"] for row, asked_kind in zip(rows, kinds, strict=True) if asked_kind == kind])
-    figures["T-Acc"] = mean([float(all(row["Acc"] for row in part)) for _, part, _ in tasks])
+        metrics[name] = mean([row["Acc"] for row, asked_kind in zip(rows, kinds, strict=True) if asked_kind == kind])
+    metrics["T-Acc"] = mean([float(all(row["Acc"] for row in part)) for _, part, _ in tasks])
     for name in MEASURES:
-        figures[f"O-{name}"] = mean([row[name] for row in rows])
-        figures[f"T-{name}"] = mean([mean([row[name] for row in part]) for _, part, _ in tasks])
+        metrics[f"O-{name}"] = mean([row[name] for row in rows])
+        metrics[f"T-{name}"] = mean([mean([row[name] for row in part]) for _, part, _ in tasks])
         strict = [mean([row[name] for row in part]) if all(row["Acc"] for row in part) else 0 for _, part, _ in tasks]
-        figures[f"ST-{name}"] = mean(strict)
-    return figures
+        metrics[f"ST-{name}"] = mean(strict)
+    return metrics
 
 
 def slow_grounding(predictions, references, viou):
@@ -88,7 +88,7 @@ def slow_grounding(predictions, references, viou):
     for row in tasks:
         for group in (row[0], ("1", "2", "3+")[min(len(row[1]), 3) - 1]):
             parts.setdefault(group, []).append(row)
-    return {group: slow_figures(part) for group, part in parts.items()}
+    return {group: slow_metrics(part) for group, part in parts.items()}
 
 
 def random_intervals(rng, most=3):
@@ -129,11 +129,11 @@ def test_equals_a_slow_reference_on_random_cases(viou, n_cases):
         predictions, references = [c[0] for c in cases], [c[1] for c in cases]
         got = spatio_temporal_grounding(predictions, references, viou=viou)
         groups = slow_grounding(predictions, references, viou)
-        assert_figures(got, groups.pop("all"))
+        assert_metrics(got, groups.pop("all"))
         found = got["by_kind"] | got["by_number_of_objects"]
         assert found.keys() == groups.keys()
         for name, want in groups.items():
-            assert_figures(found[name], want)
+            assert_metrics(found[name], want)
 
 
 def test_the_overlap_of_boxes_equals_counted_pixels_and_that_of_intervals_counted_seconds():

@@ -7,7 +7,7 @@ import pytest
 from temporal_relations import temporal_relations
 from temporal_relations.scoring import RANKS
 
-from tests.metrics.conftest import assert_figures
+from tests.metrics.conftest import assert_metrics
 
 Row = tuple[str, str, str, int, int]
 
@@ -50,7 +50,7 @@ def frames(row: Row) -> set[int]:
     return set(range(row[3], row[4]))
 
 
-def plain_figures(examples: list[tuple[list[Row] | None, list[Row]]]) -> dict[str, float]:
+def plain_metrics(examples: list[tuple[list[Row] | None, list[Row]]]) -> dict[str, float]:
     """The same figures of relations on whole frames, from sets of frames."""
     hits, possible = dict.fromkeys(RANKS, 0), 0
     said_and_true = said_or_true = 0
@@ -77,7 +77,7 @@ def random_row(rng: random.Random) -> Row:
     return (*triplet, start, rng.randint(start + 1, 8))
 
 
-def test_figures_equal_those_made_frame_by_frame_on_random_cases() -> None:
+def test_metrics_equal_those_made_frame_by_frame_on_random_cases() -> None:
     rng = random.Random(23)
     for _ in range(150):
         examples: list[tuple[list[Row] | None, list[Row]]] = []
@@ -86,4 +86,4 @@ def test_figures_equal_those_made_frame_by_frame_on_random_cases() -> None:
             guesses = [rng.choice((rng.choice(reference), random_row(rng))) for _ in range(rng.randint(0, 60))]
             examples.append((guesses if rng.random() < 0.9 else None, reference))
         result = temporal_relations([answer for answer, _ in examples], [true for _, true in examples])
-        assert_figures(result, plain_figures(examples))
+        assert_metrics(result, plain_metrics(examples))

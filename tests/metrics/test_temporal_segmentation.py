@@ -8,7 +8,7 @@ import numpy as np
 from temporal_segmentation import temporal_segmentation
 from temporal_segmentation.scoring import matched_segments, segments_of
 
-from tests.metrics.conftest import assert_figures
+from tests.metrics.conftest import assert_metrics
 
 Clip = list[str | None]
 
@@ -67,12 +67,12 @@ def made_up(rng: random.Random, length: int) -> Clip:
     return labels[:length]
 
 
-def test_all_figures_equal_those_counted_frame_by_frame_on_random_cases() -> None:
+def test_all_metrics_equal_those_counted_frame_by_frame_on_random_cases() -> None:
     rng = random.Random(0)
     for _ in range(150):
         references = [made_up(rng, rng.randint(1, 40)) for _ in range(rng.randint(1, 4))]
         predictions = [None if rng.random() < 0.1 else made_up(rng, len(clip)) for clip in references]
-        assert_figures(temporal_segmentation(predictions, references), by_frames(predictions, references))
+        assert_metrics(temporal_segmentation(predictions, references), by_frames(predictions, references))
 
 
 def test_a_long_clip_of_short_segments_is_matched_in_linear_time() -> None:

@@ -7,7 +7,7 @@ import pytest
 from tuple_f1 import tuple_confusion, tuple_f1
 from tuple_f1.scoring import NOTHING, RelationTuple
 
-from tests.metrics.conftest import assert_figures
+from tests.metrics.conftest import assert_metrics
 
 ON = (1, 2, "position", "on")
 UNDER = (2, 1, "position", "under")
@@ -102,10 +102,10 @@ def test_equals_a_slow_reference_on_random_cases(n_cases, groups_of):
         got = tuple_f1(predictions, references, groups_of=groups_of)
         want = slow_tuple_f1(predictions, references, groups_of)
         per_type = want.pop("per_relation_type")
-        assert_figures(got, want)
+        assert_metrics(got, want)
         assert got["per_relation_type"].keys() == per_type.keys()
-        for kind, figures in got["per_relation_type"].items():
-            assert_figures(figures, per_type[kind])
+        for kind, metrics in got["per_relation_type"].items():
+            assert_metrics(metrics, per_type[kind])
 
 
 @pytest.mark.parametrize(

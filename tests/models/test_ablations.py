@@ -20,7 +20,7 @@ from barista_bench.models import (
     Request,
     StreamingModel,
 )
-from barista_bench.models.ablations import ablated, shuffled_frames
+from barista_bench.models.ablations import ablate, shuffled_frames
 
 CONFIG = GenerationConfig()
 
@@ -77,7 +77,7 @@ def test_first_frame_shows_the_image_that_the_prompt_places_first() -> None:
     model = Recorder()
     asked = request(3)
     swapped = Prompt("", (ImagePart(2), TextPart("then"), ImagePart(0), ImagePart(1)))
-    answers = ablated(model, "first_frame").generate([asked, replace(asked, prompt=swapped)], CONFIG)
+    answers = ablate(model, "first_frame").generate([asked, replace(asked, prompt=swapped)], CONFIG)
     assert answers == [[Completion("0")], [Completion("2")]]
     assert model.seen[1].prompt.parts == (ImagePart(0), TextPart("then"))
 
@@ -106,7 +106,7 @@ def test_fewer_than_two_images_have_no_order_to_change(count: int) -> None:
 @pytest.mark.parametrize("ablation", ABLATIONS)
 def test_everything_but_images_is_passed_on_and_results_name_model_and_ablation(ablation: str) -> None:
     inner, asked = Recorder(), request(4, seeds=(1, 2))
-    model = ablated(inner, ablation)
+    model = ablate(inner, ablation)
     answers = model.generate([asked], CONFIG)
     (seen,) = inner.seen
     assert (seen.request_id, seen.seeds, seen.inputs, seen.schema) == ("a", (1, 2), asked.inputs, asked.schema)
@@ -117,14 +117,14 @@ def test_everything_but_images_is_passed_on_and_results_name_model_and_ablation(
 
 
 def test_ablations_of_ablations_are_named_in_order() -> None:
-    model = ablated(ablated(Recorder(), "shuffled_frames"), "first_frame")
+    model = ablate(ablate(Recorder(), "shuffled_frames"), "first_frame")
     assert model.identity.name == "first_frame:shuffled_frames:org/model"
     assert model.identity.settings["ablation"] == "first_frame, shuffled_frames"
 
 
 def test_a_batch_that_shrinks_shrinks_for_both() -> None:
     inner = Recorder()
-    model = ablated(inner, "text_only")
+    model = ablate(inner, "text_only")
     inner.batch_size = 1
     assert model.batch_size == 1
     model.batch_size = 5
@@ -135,20 +135,20 @@ def test_a_batch_that_shrinks_shrinks_for_both() -> None:
 def test_what_the_model_says_of_itself_is_passed_on_and_no_method_that_would_see_the_images(name: str) -> None:
     model = StreamingRecorder()
     setattr(model, name, "said")
-    blind = ablated(ablated(model, "shuffled_frames"), "text_only")
+    blind = ablate(ablate(model, "shuffled_frames"), "text_only")
     assert getattr(blind, name) == "said"
     assert not hasattr(blind, "answered")
 
 
 def test_only_a_streaming_model_streams() -> None:
-    assert not isinstance(ablated(Recorder(), "text_only"), StreamingModel)
-    model = ablated(StreamingRecorder(), "text_only")
+    assert not isinstance(ablate(Recorder(), "text_only"), StreamingModel)
+    model = ablate(StreamingRecorder(), "text_only")
     assert isinstance(model, StreamingModel)
     assert model.window == 2
 
 
 def test_streamed_answers_come_with_the_request_as_it_was() -> None:
-    model = ablated(StreamingRecorder(), "first_frame")
+    model = ablate(StreamingRecorder(), "first_frame")
     assert isinstance(model, StreamingModel)
     asked, taken = [request(3, name) for name in "abcde"], list[str]()
 
@@ -171,12 +171,12 @@ def test_streamed_answers_come_with_the_request_as_it_was() -> None:
 def test_images_that_do_not_fit_the_prompt_are_the_callers_error(ablation: str) -> None:
     wrong = replace(request(2), images=request(3).images)
     with pytest.raises(ValueError, match=r"request a: the prompt places images \[0, 1\], but 3 images came"):
-        ablated(Recorder(), ablation).generate([wrong], CONFIG)
+        ablate(Recorder(), ablation).generate([wrong], CONFIG)
 
 
 def test_an_unknown_ablation_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"no ablation .blindfold.\. Fix: use one of text_only"):
-        ablated(Recorder(), "blindfold")
+        ablate(Recorder(), "blindfold")
 
 
 @pytest.mark.parametrize(
@@ -186,6 +186,6 @@ def test_texts_between_images_stay_in_their_places(ablation: str, wanted: list[s
     parts = (TextPart("1:"), ImagePart(0), TextPart("2:"), ImagePart(1), TextPart("What?"))
     recorder = Recorder()
     images = (Image.new("RGB", (2, 2)), Image.new("RGB", (3, 3)))
-    list(ablated(recorder, ablation).generate([Request("r", Prompt("", parts), images)], CONFIG))
+    list(ablate(recorder, ablation).generate([Request("r", Prompt("", parts), images)], CONFIG))
     (seen,) = recorder.seen
     assert [part.text if isinstance(part, TextPart) else part.index for part in seen.prompt.parts] == wanted

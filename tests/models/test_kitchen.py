@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[2]
 MOST_BYTES = 8 * 10**6
 TRAINED_SEED, TRAINED_SIZE = 201, (320, 180)
 """Seed and size of a kitchen of scripts/kitchen.sh."""
-ASKED = {"runs": 1, "temperature": 0, "max_new_tokens": 256, "batch_size": 16, "progress": False}
+ASKED = {"repetitions": 1, "temperature": 0, "max_new_tokens": 256, "batch_size": 16, "progress": False}
 
 
 @pytest.mark.parametrize("name", EMBEDDED)
@@ -81,7 +81,7 @@ BOUNDS = {
 
 
 @pytest.fixture(scope="module")
-def figure_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], float]:
+def metric_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], float]:
     """The primary figure of a model in a task, on three videos that `kitchen` has not seen."""
     folder = tmp_path_factory.mktemp("unseen")
     write_kitchen(folder / "videos", videos=3, seed=7, num_proc=1)
@@ -92,31 +92,31 @@ def figure_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], 
         if not out.exists():
             run(folder / "data", out, task=task, model=model, **ASKED)
         results = score(out).results
-        return round(results.figures[results.primary].mean, 3)
+        return round(results.metrics[results.primary].mean, 3)
 
     return asked
 
 
 @pytest.mark.full
-def test_what_kitchen_answers_is_worth_what_it_was(figure_of: Callable[[str, str], float]) -> None:
+def test_what_kitchen_answers_is_worth_what_it_was(metric_of: Callable[[str, str], float]) -> None:
     """A change of prompt, decoding, picture or parser that costs it is seen here."""
-    figures = {task: figure_of("kitchen", task) for task in BOUNDS}
-    assert {task: figures[task] for task, (low, high) in BOUNDS.items() if not low <= figures[task] <= high} == {}, (
-        figures
+    metrics = {task: metric_of("kitchen", task) for task in BOUNDS}
+    assert {task: metrics[task] for task, (low, high) in BOUNDS.items() if not low <= metrics[task] <= high} == {}, (
+        metrics
     )
 
 
 @pytest.mark.full
 def test_the_first_four_things_that_the_tutorial_says_of_the_models_are_true(
-    figure_of: Callable[[str, str], float],
+    metric_of: Callable[[str, str], float],
 ) -> None:
-    kitchen = {task: figure_of("kitchen", task) for task in ("hand_object", "referring", "temporal_vqa")}
+    kitchen = {task: metric_of("kitchen", task) for task in ("hand_object", "referring", "temporal_vqa")}
     for task in ("hand_object", "temporal_vqa"):
-        assert figure_of("kitchen_early", task) < kitchen[task] - 0.2, "1: which is better"
-    assert figure_of("text_only:kitchen", "hand_object") < kitchen["hand_object"] - 0.2, "2: it looks"
-    assert kitchen["referring"] / 3 < figure_of("text_only:kitchen", "referring") < kitchen["referring"], "3: words"
-    assert figure_of("shuffled_frames:kitchen", "temporal_vqa") < kitchen["temporal_vqa"] - 0.1, "4: order"
-    assert figure_of("shuffled_frames:kitchen", "hand_object") == kitchen["hand_object"], "4: one frame has none"
+        assert metric_of("kitchen_early", task) < kitchen[task] - 0.2, "1: which is better"
+    assert metric_of("text_only:kitchen", "hand_object") < kitchen["hand_object"] - 0.2, "2: it looks"
+    assert kitchen["referring"] / 3 < metric_of("text_only:kitchen", "referring") < kitchen["referring"], "3: words"
+    assert metric_of("shuffled_frames:kitchen", "temporal_vqa") < kitchen["temporal_vqa"] - 0.1, "4: order"
+    assert metric_of("shuffled_frames:kitchen", "hand_object") == kitchen["hand_object"], "4: one frame has none"
 
 
 @pytest.fixture

@@ -63,7 +63,7 @@ def test_an_answer_without_a_run_counts_for_all_runs_and_an_example_without_one_
 
 
 def test_an_answer_of_one_run_counts_for_its_seed_alone(tmp_path: Path) -> None:
-    rows = [{"example_id": "a", "answer": text, "run": run} for run, text in ((0, "first"), (2, "third"))]
+    rows = [{"example_id": "a", "answer": text, "repetition": run} for run, text in ((0, "first"), (2, "third"))]
     model = PredictionsModel.load(write(tmp_path, *rows), seeds_of=lambda name, run: {100 + run})
     first, second, third = ask(model, "a", 100, 101, 102)
     assert (first, third) == (Completion("first"), Completion("third"))
@@ -72,7 +72,7 @@ def test_an_answer_of_one_run_counts_for_its_seed_alone(tmp_path: Path) -> None:
 
 def test_runs_without_a_way_to_tell_them_apart_and_files_for_other_examples_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="its lines name runs"):
-        PredictionsModel.load(write(tmp_path, {**GOOD, "run": 0}))
+        PredictionsModel.load(write(tmp_path, {**GOOD, "repetition": 0}))
     with pytest.raises(DataError, match=r"none of its 1 examples is in the run, e\.g\. a"):
         PredictionsModel.load(write(tmp_path, GOOD), example_ids=["z"])
 
@@ -144,12 +144,12 @@ def test_blank_lines_are_passed_over_and_counted(tmp_path: Path) -> None:
         ({"example_id": "", "answer": "x"}, "line 3: Expected `str` of length >= 1"),
         ({"example_id": "b" * 2000, "answer": "x"}, "line 3: Expected `str` of length <= 1024"),
         ({"example_id": 3, "answer": "x"}, "line 3: Expected `str`, got `int`"),
-        ({"example_id": "b", "answer": "x", "run": -1}, "line 3: Expected `int` >= 0"),
-        ({"example_id": "b", "answer": "x", "run": True}, "line 3: Expected `int | null`, got `bool`"),
+        ({"example_id": "b", "answer": "x", "repetition": -1}, "line 3: Expected `int` >= 0"),
+        ({"example_id": "b", "answer": "x", "repetition": True}, "line 3: Expected `int | null`, got `bool`"),
         (b'{"example_id": "b", "value": ["\xff"]}', "line 3: 'utf-8' codec"),
         ('{"example_id": "b", "value": ' + "[" * 100_000 + "]" * 100_000 + "}", "line 3: maximum recursion"),
         (GOOD, "line 3: a is answered twice"),
-        ({**GOOD, "run": 1}, "line 3: a is answered twice"),
+        ({**GOOD, "repetition": 1}, "line 3: a is answered twice"),
         (HEADER, "line 3: Object contains unknown field `format`"),
     ],
 )
@@ -277,4 +277,4 @@ def test_the_documented_way_from_rows_to_a_report_works_for_every_kind_of_answer
     for sample in action.samples:
         texts = dict(zip("ABCDE", sample.example.inputs["options"], strict=True))
         assert sample.prediction.value["letters"][0] == max(texts, key=lambda label: len(texts[label]))
-    assert 0 < masks.results.figures["J"].mean < 1
+    assert 0 < masks.results.metrics["J"].mean < 1

@@ -14,7 +14,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer  # noqa: E402
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart  # noqa: E402
 from barista_bench.data.folder import build  # noqa: E402
 from barista_bench.errors import ConfigError, ModelError  # noqa: E402
-from barista_bench.models.ablations import ablated  # noqa: E402
+from barista_bench.models.ablations import ablate  # noqa: E402
 from barista_bench.models.base import Completion, Failure, Request  # noqa: E402
 from barista_bench.models.local.model import TransformersModel  # noqa: E402
 from barista_bench.runs.ask.runner import run  # noqa: E402
@@ -94,7 +94,7 @@ def test_without_its_images_a_request_is_answered_and_with_them_it_fails_alone(m
     assert isinstance(failed, Failure)
     assert "reads only text" in failed.error
     assert isinstance(answered, Completion)
-    ((blind,),) = ablated(model, "text_only").generate([shown], GREEDY)
+    ((blind,),) = ablate(model, "text_only").generate([shown], GREEDY)
     assert isinstance(blind, Completion)
 
 
@@ -130,7 +130,7 @@ def test_a_run_with_images_is_refused_before_anything_is_asked_and_blind_it_runs
 ) -> None:
     built = tmp_path / "data"
     build(small_kitchen, built, configs=["activity"], cache=False, sampling={"limit": 3})
-    settings = {"task": ["activity"], "runs": 1, "max_new_tokens": 4}
+    settings = {"task": ["activity"], "repetitions": 1, "max_new_tokens": 4}
     with pytest.raises(ConfigError, match=r"reads text alone, and barista/activity shows images. Fix: text_only:"):
         run(built, tmp_path / "seen", model=str(folder), **settings)
     session = run(built, tmp_path / "blind", model=f"text_only:{folder}", **settings)

@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart  # noqa: E402
-from barista_bench.models.base import Failure, Request, StreamingModel, repeated  # noqa: E402
+from barista_bench.models.base import Failure, Request, StreamingModel, repeat_answer  # noqa: E402
 from barista_bench.models.local.inputs import PromptEncoder  # noqa: E402
 from tests.models.transformers_kit import (  # noqa: E402
     GREEDY,
@@ -119,7 +119,7 @@ def test_greedy_decoding_is_done_once_for_all_seeds(model, monkeypatch):
     watch(monkeypatch, model, lambda kwargs: rows.append(len(kwargs["input_ids"])))
     [answers] = model.generate([request_of(0, 1, "cup", seeds=(1, 2, 3))], GREEDY)
     assert rows == [1]
-    assert answers == repeated(answers[0], 3)
+    assert answers == repeat_answer(answers[0], 3)
     assert [answer.input_tokens == answer.output_tokens == 0 for answer in answers] == [False, True, True]
 
 

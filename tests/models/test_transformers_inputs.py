@@ -13,7 +13,7 @@ from barista_bench.errors import ModelError  # noqa: E402
 from barista_bench.models.base import Request  # noqa: E402
 from barista_bench.models.local.inputs import PromptEncoder  # noqa: E402
 from barista_bench.models.local.model import TransformersModel  # noqa: E402
-from barista_bench.models.settings import GeneratorSettings, checked  # noqa: E402
+from barista_bench.models.settings import GeneratorSettings, check_settings  # noqa: E402
 from tests.models.transformers_kit import GREEDY, change_json, mixed_requests, picture, request_of  # noqa: E402
 
 
@@ -134,7 +134,7 @@ class VideoTaker:
 
 def test_images_that_follow_each_other_become_one_video_of_all_their_frames(loaded):
     processor = VideoTaker(loaded["gemma3"]._engine.encoder.processor)
-    encoder = PromptEncoder(processor, "m", checked(GeneratorSettings, {"frames_as": "video", "video_fps": 4.0}))
+    encoder = PromptEncoder(processor, "m", check_settings(GeneratorSettings, {"frames_as": "video", "video_fps": 4.0}))
     images = tuple(picture(n, (32, 32)) for n in range(6))
     texts = TextPart("then"), ImagePart(3), TextPart("and"), TextPart(" now")
     parts = (*map(ImagePart, (0, 2, 1)), *texts, *map(ImagePart, (4, 5)))

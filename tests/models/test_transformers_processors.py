@@ -11,7 +11,7 @@ from barista_bench.errors import ModelError  # noqa: E402
 from barista_bench.models.base import Completion  # noqa: E402
 from barista_bench.models.local import loading  # noqa: E402
 from barista_bench.models.local.model import TransformersModel  # noqa: E402
-from barista_bench.models.settings import TransformersSettings, checked  # noqa: E402
+from barista_bench.models.settings import TransformersSettings, check_settings  # noqa: E402
 from tests.models.transformers_kit import GREEDY, mixed_requests, texts  # noqa: E402
 
 without_torchvision = pytest.mark.skipif(find_spec("torchvision") is not None, reason="torchvision is installed")
@@ -61,7 +61,7 @@ def test_a_given_chat_template_is_kept_to_where_a_processor_has_one_of_its_own_f
     written = {}
     for name, given in {"own": {}, "given": {"chat_template": tmp_path / "template.jinja"}}.items():
         (tmp_path / "template.jinja").write_text("{% for m in messages %}MINE <video>{% endfor %}")
-        table = checked(TransformersSettings, given)
+        table = check_settings(TransformersSettings, given)
         shared = {"revision": "main", "trust_remote_code": False}
         processor = loading._processor(zoo("smolvlm"), table, **shared)
         written[name] = processor.apply_chat_template([{"role": "user", "content": content}], tokenize=False)

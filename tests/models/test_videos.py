@@ -22,7 +22,7 @@ from barista_bench.models.base import VideoClip, parts_with_clips, tells_own_tim
 from barista_bench.models.local.inputs import PromptEncoder
 from barista_bench.models.served.model import ServedModel
 from barista_bench.models.served.settings import ServedSettings
-from barista_bench.models.settings import GeneratorSettings, TransformersSettings, VllmSettings, checked
+from barista_bench.models.settings import GeneratorSettings, TransformersSettings, VllmSettings, check_settings
 from barista_bench.models.vllm import model as vllm_model, worker
 from barista_bench.models.vllm.model import VllmModel
 from tests.models.served_kit import GREEDY, ask, load, no_fault
@@ -55,7 +55,7 @@ def taker(loaded) -> VideoTaker:
 
 
 def encoder_of(taker: VideoTaker, **settings: object) -> PromptEncoder:
-    return PromptEncoder(taker, "m", checked(GeneratorSettings, {"frames_as": "video", **settings}))
+    return PromptEncoder(taker, "m", check_settings(GeneratorSettings, {"frames_as": "video", **settings}))
 
 
 def test_a_processor_is_told_the_frames_own_times_for_each_video_of_a_prompt(taker):
@@ -152,10 +152,10 @@ def test_which_models_are_asked_with_the_times_of_an_example():
 
 @pytest.mark.parametrize("table", [ServedSettings, TransformersSettings, VllmSettings])
 def test_every_model_that_writes_takes_the_setting(table):
-    assert checked(table, {"frames_as": "video", "video_fps": 3}).video_fps == 3.0
-    assert checked(table, {"frames_as": "video"}).video_fps is None
+    assert check_settings(table, {"frames_as": "video", "video_fps": 3}).video_fps == 3.0
+    assert check_settings(table, {"frames_as": "video"}).video_fps is None
     with pytest.raises(ConfigError, match="frames are sent as images"):
-        checked(table, {"video_fps": 3})
+        check_settings(table, {"video_fps": 3})
 
 
 # vLLM

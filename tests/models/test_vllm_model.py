@@ -11,13 +11,13 @@ pytest.importorskip("transformers")
 
 from barista_bench.errors import ConfigError, ModelError
 from barista_bench.models import Completion, Failure, GenerationConfig, Request
-from barista_bench.models.base import repeated
+from barista_bench.models.base import repeat_answer
 from barista_bench.models.served.remedies import engine_remedy_for
 from barista_bench.models.vllm import model as vllm_model
 from barista_bench.models.vllm.engine import Call, EngineOutput
 from barista_bench.models.vllm.model import VllmModel
 from barista_bench.runs.ask.catalog import load_model
-from barista_bench.runs.ask.config import RunConfig, checked
+from barista_bench.runs.ask.config import RunConfig, check_settings
 from tests.models.test_vllm_engine import STANDIN, lives
 from tests.models.transformers_kit import GREEDY, SAMPLED, request_of
 
@@ -80,7 +80,7 @@ def test_every_sample_is_asked_with_its_own_seed_and_greedy_ones_once(load):
     assert len(sampled) == 3
     assert len(greedy) == 3
     assert [entry.cached_tokens for entry in sampled] == [8, 8, 8]
-    assert greedy == repeated(greedy[0], 3)
+    assert greedy == repeat_answer(greedy[0], 3)
     assert len({entry.text for entry in sampled}) == 3
 
 
@@ -253,7 +253,7 @@ def test_gpus_that_are_not_there_are_an_error(load, monkeypatch):
     ],
 )
 def test_settings_and_models_that_vllm_would_not_heed_are_refused(settings, named):
-    config = checked(RunConfig, {"data": "d", "out": "o", "model": "m", "engine": "vllm", **settings})
+    config = check_settings(RunConfig, {"data": "d", "out": "o", "model": "m", "engine": "vllm", **settings})
     with pytest.raises(ConfigError, match=f"{named}.*Fix"):
         load_model(config, [])
 
@@ -262,10 +262,10 @@ def test_reasoning_is_refused_by_a_template_without_its_switch_and_by_what_has_n
     with pytest.raises(ModelError, match=r"no switch for reasoning off. Fix: leave reasoning out"):
         load(reasoning="off")
     with pytest.raises(ConfigError, match=r"chance: has no switch for reasoning. Fix: leave reasoning out"):
-        load_model(checked(RunConfig, {"data": "d", "out": "o", "model": "chance", "reasoning": "off"}), [])
+        load_model(check_settings(RunConfig, {"data": "d", "out": "o", "model": "chance", "reasoning": "off"}), [])
 
 
 @pytest.mark.parametrize("arguments", ['{"model": "other"}', {"hf_token": "hf_" + "a" * 20}, "[1]"])
 def test_arguments_that_are_not_free_are_refused(arguments):
     with pytest.raises(ConfigError, match="engine_args"):
-        checked(RunConfig, {"data": "d", "out": "o", "model": "m", "engine_args": arguments})
+        check_settings(RunConfig, {"data": "d", "out": "o", "model": "m", "engine_args": arguments})

@@ -79,7 +79,7 @@ def test_the_oracle_answers_all_that_is_built(
     assert names == BUILT.get((name, benchmark), names)
     for task in names:
         asked = {"benchmark": benchmark, "task": task, "split": "dev" if benchmark == "egocot" else "all"}
-        run(tmp_path / "data", tmp_path / task, model="oracle", runs=1, **asked)
+        run(tmp_path / "data", tmp_path / task, model="oracle", repetitions=1, **asked)
         results = score(tmp_path / task, options=EXACT.get(benchmark)).results
         assert results.figures[results.primary].mean == pytest.approx(1.0), task
 
@@ -126,7 +126,7 @@ def test_what_is_submitted_of_a_run_on_it_is_figures_and_no_data(graphs: dict[st
     lines += [{"example_id": example.example_id, "answer": "A"} for example in examples]
     (tmp_path / "answers.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     model = f"predictions:{tmp_path / 'answers.jsonl'}"
-    run(data, tmp_path / "run", benchmark="egocot", task="cot", model=model, runs=1)
+    run(data, tmp_path / "run", benchmark="egocot", task="cot", model=model, repetitions=1)
     score(tmp_path / "run")
     target = {"model_repo": MODEL, "dataset_repo": DATASET}
     files = all_files(make_submission([tmp_path / "run"], target, dataset=data, allow_incomplete=True))

@@ -18,7 +18,7 @@ from barista_bench.runs.described import BoxFormatInfo, ModelInfo, Prices
 from barista_bench.runs.log.sample_log import SampleRecord
 from barista_bench.runs.score.costs import costs_of
 from barista_bench.runs.score.results import Breakdown, DatasetInfo, PromptsInfo, Results, SampleCoverage, Timing
-from barista_bench.runs.score.samples import ScoredSample, counted_samples, figure
+from barista_bench.runs.score.samples import ScoredSample, counted_samples, metric
 from barista_bench.runs.score.scoring import ScoredRun
 from tests.stats.made import Bare
 
@@ -132,7 +132,7 @@ def made_run(
     examples: MadeExamples,
     *,
     name: str = "org/model",
-    runs: int = 2,
+    repetitions: int = 2,
     statuses: Sequence[Status] = STATUSES,
     answer: str = "apple, plum",
     left_out: int = 0,
@@ -148,14 +148,14 @@ def made_run(
     samples = []
     for index, example in enumerate(examples.examples[: len(examples.examples) - left_out]):
         thought = 10 * index if thinks else 0
-        for run in range(runs):
+        for run in range(repetitions):
             status = statuses[(index + run) % len(statuses)]
             text = None if status is Status.INFRA_ERROR else answer
             record = SampleRecord(
                 key=f"{index}-{run}",
                 fingerprint="",
                 example_id=example.example_id,
-                run=run,
+                repetition=run,
                 status=status,
                 text=text,
                 reasoning="It is red." if run else None,
@@ -169,21 +169,23 @@ def made_run(
             samples.append(
                 ScoredSample(example, record, cast("Any", prediction), task.score(example, cast("Any", prediction)))
             )
-    results = _results(task, examples, samples, name, runs)
+    results = _results(task, examples, samples, name, repetitions)
     counted = counted_samples(task, samples)
     return ScoredRun(Path(folder), task, cast("Any", examples), tuple(samples), results, counted)
 
 
-def _results(task: Task, examples: MadeExamples, samples: list[ScoredSample], name: str, runs: int) -> Results:
+def _results(task: Task, examples: MadeExamples, samples: list[ScoredSample], name: str, repetitions: int) -> Results:
     scored = [s for s in samples if s.record.status is not Status.INFRA_ERROR]
-    details = [task.aggregate(cast("Any", [s for s in scored if s.record.run == run])) for run in range(runs)]
+    details = [
+        task.aggregate(cast("Any", [s for s in scored if s.record.repetition == run])) for run in range(repetitions)
+    ]
     statuses = Counter(str(s.record.status) for s in samples)
     parts = {}
     for value in ("capsule", "moka"):
         group = [s for s in scored if s.example.metadata["preparation"] == value]
         parts[value] = Breakdown(
             examples=len({s.example.example_id for s in group}),
-            figure=figure([cast("Any", task.aggregate(cast("Any", group))[task.primary])]),
+            metric=metric([cast("Any", task.aggregate(cast("Any", group))[task.primary])]),
         )
     return Results(
         barista_bench="0.1.0",
@@ -202,17 +204,17 @@ def _results(task: Task, examples: MadeExamples, samples: list[ScoredSample], na
             content_hash="0123456789abcdef" * 4,
         ),
         generation={"temperature": 0.7, "max_new_tokens": 64},
-        runs=runs,
+        repetitions=repetitions,
         coverage=SampleCoverage(
-            expected=len(examples.examples) * runs,
+            expected=len(examples.examples) * repetitions,
             scored=len(scored),
             answered=sum(s.prediction is not None for s in scored),
             statuses={str(status): statuses[str(status)] for status in Status},
         ),
         prompts=PromptsInfo(version=1, sha256="0" * 64, wording="ours v1"),
         primary=task.primary,
-        figures={
-            key: figure([cast("float", d[key]) for d in details])
+        metrics={
+            key: metric([cast("float", d[key]) for d in details])
             for key, v in details[0].items()
             if isinstance(v, float)
         },

@@ -31,9 +31,9 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> str:
         made_run(examples, name="chance", statuses=[Status.OK], answer="plum", folder="c"),
         made_run(examples, name="cut", statuses=[Status.OK], left_out=4, folder="d"),
     ]
-    for figures in (run.results.figures for run in runs):
-        for name, value in figures.items():
-            figures[name] = value.model_copy(update={"low": 0.0, "high": 1.0})
+    for metrics in (run.results.metrics for run in runs):
+        for name, value in metrics.items():
+            metrics[name] = value.model_copy(update={"low": 0.0, "high": 1.0})
     return write_report(runs, tmp_path_factory.mktemp("report"))[0].as_uri()
 
 
@@ -83,7 +83,7 @@ def test_the_leaderboard_is_in_the_order_of_scores_with_baselines_below(page: Pa
     assert "samples scored" not in page.locator(".board tr", has_text="good").first.text_content()
 
 
-def test_what_a_figure_is_shows_on_hover_and_on_focus(page: Page) -> None:
+def test_what_a_metric_is_shows_on_hover_and_on_focus(page: Page) -> None:
     explained = page.get_by_role("tooltip", include_hidden=True)
     expect(explained).to_be_hidden()
     page.locator(".about").hover()
@@ -94,7 +94,7 @@ def test_what_a_figure_is_shows_on_hover_and_on_focus(page: Page) -> None:
     expect(explained).to_be_visible()
 
 
-def test_a_models_name_leads_to_its_failures_in_all_tasks_and_its_figure_to_those_of_a_task(page: Page) -> None:
+def test_a_models_name_leads_to_its_failures_in_all_tasks_and_its_metric_to_those_of_a_task(page: Page) -> None:
     page.locator(".board tbody th a", has_text="cut").click()
     expect(page.locator("main h2")).to_have_text("Failures of cut")
     assert texts(page, ".kind") == ["missed 12×", "hallucinated 12×"]
@@ -119,7 +119,7 @@ def test_questions_are_a_row_a_task_with_statistics_a_click_away(page: Page) -> 
     expect(statistics).to_contain_text("resampling units")
 
 
-def test_the_head_says_what_the_figures_are_of_and_more_on_demand(page: Page) -> None:
+def test_the_head_says_what_the_metrics_are_of_and_more_on_demand(page: Page) -> None:
     head = page.locator("#provenance")
     expect(head).to_contain_text("data 0123456789ab")
     head.locator("summary").click()
@@ -137,7 +137,7 @@ def test_a_table_that_is_cut_says_so_until_it_is_scrolled_to_its_end(page: Page)
     expect(hint).to_be_hidden()
 
 
-def test_a_task_has_figures_failures_and_one_breakdown_and_figures_lead_to_samples(page: Page) -> None:
+def test_a_task_has_metrics_failures_and_one_breakdown_and_metrics_lead_to_samples(page: Page) -> None:
     page.locator(".board a.task").click()
     expect(page.locator("main h2")).to_have_text("garden / fruit")
     titles = texts(page, "main > section > h3")
@@ -390,7 +390,7 @@ def test_of_five_thousand_samples_few_tiles_are_made_and_all_can_be_reached(
     chromium: Browser, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
     examples = Small(5000)
-    runs = [made_run(examples, name=f"model {n}", runs=1, folder=str(n)) for n in range(3)]
+    runs = [made_run(examples, name=f"model {n}", repetitions=1, folder=str(n)) for n in range(3)]
     written = write_report(runs, tmp_path, samples=5000, compare=False)[0]
     with opened(chromium, f"{written.as_uri()}{TASK}?all=1") as watched:
         page = watched.page

@@ -7,7 +7,7 @@ from barista_bench.reporting.analyses import Analyses, analyse
 from barista_bench.reporting.breakdowns import KeyGroups, breakdown_table, key_groups, separation
 from barista_bench.reporting.leaderboard import TaskStanding, leaderboard
 from barista_bench.reporting.view import Report, build_report
-from barista_bench.runs.score.results import Breakdown, Figure
+from barista_bench.runs.score.results import Breakdown, MetricValue
 from barista_bench.runs.score.scoring import ScoredRun
 from tests.reporting.made_runs import Fruit, MadeExamples, made_run
 
@@ -34,8 +34,8 @@ def test_models_stand_by_score_and_people_and_baselines_below_them_unranked() ->
     order = ["strong", "middle", "weak", "human:anna", "human:ben", "oracle", "chance"]
     assert [row[0].text for row in board.table.rows] == order
     assert board.unranked == 4
-    assert [row[0].text for row in section.figures[0].rows] == order
-    assert [row[0].text for row in section.figures[1].rows] == ["strong", "middle"], "people are no model's next"
+    assert [row[0].text for row in section.metrics[0].rows] == order
+    assert [row[0].text for row in section.metrics[1].rows] == ["strong", "middle"], "people are no model's next"
     assert section.answers[0].text == "strong"
 
 
@@ -63,13 +63,13 @@ def test_models_without_a_task_come_after_those_with_all_and_have_no_mean_rank()
 def ranged(name: str, answer: str, low: float, high: float, task: Fruit) -> ScoredRun:
     """A run with an interval of its primary figure."""
     run = answering(name, answer, task=task)
-    figures = {
-        name: figure.model_copy(update={"low": low, "high": high}) for name, figure in run.results.figures.items()
+    metrics = {
+        name: metric.model_copy(update={"low": low, "high": high}) for name, metric in run.results.metrics.items()
     }
-    return replace(run, folder=run.folder / task.name, results=run.results.model_copy(update={"figures": figures}))
+    return replace(run, folder=run.folder / task.name, results=run.results.model_copy(update={"metrics": metrics}))
 
 
-def test_models_stand_by_the_mean_of_ranks_that_overlapping_intervals_share_never_by_a_mean_of_figures() -> None:
+def test_models_stand_by_the_mean_of_ranks_that_overlapping_intervals_share_never_by_a_mean_of_metrics() -> None:
     runs = []
     for task in (Fruit(), Seed()):
         runs += [ranged("good", "apple, pear", 0.8, 1.0, task), ranged("close", "apple", 0.5, 0.9, task)]
@@ -101,8 +101,8 @@ def test_a_breakdown_is_shown_once_and_not_with_one_example_a_row() -> None:
 
 def of(examples: int, **means: float) -> dict[str, Breakdown]:
     """A group of examples, and the figure of each model on it."""
-    figures = {name: Figure(mean=mean, std=None, runs=[mean]) for name, mean in means.items()}
-    return {name: Breakdown(examples=examples, figure=figure) for name, figure in figures.items()}
+    metrics = {name: MetricValue(mean=mean, std=None, repetitions=[mean]) for name, mean in means.items()}
+    return {name: Breakdown(examples=examples, metric=metric) for name, metric in metrics.items()}
 
 
 def test_what_separates_models_is_weighed_by_examples_and_leaves_single_ones_out() -> None:
@@ -111,7 +111,7 @@ def test_what_separates_models_is_weighed_by_examples_and_leaves_single_ones_out
     assert abs(separation(values, ["a"]) - 0.4) < 1e-12
 
 
-def test_figures_of_a_breakdown_lead_to_their_samples() -> None:
+def test_metrics_of_a_breakdown_lead_to_their_samples() -> None:
     table = breakdown_table(KeyGroups("kind", {"a b": of(2, one=0.5)}, 0), ["one", "two"], "f1")
     assert table.rows[0][2].query == (("key", "kind"), ("value", "a b"), ("model", "one"))
     assert [cell.text for cell in table.rows[0]] == ["a b", "2", "0.500", "–"]

@@ -43,9 +43,16 @@ BARS = chart("Figure 3", "level", "score", {"a": {"low": 0.1, "high": Ranged(0.9
 
 def makes(models: Sequence[ModelSamples]) -> list[Table]:
     """One row a model: how many samples each run has, and what is odd in a table."""
-    rows = tuple((model.model, len(model.runs), next(map(len, model.runs)), Ranged(0.5, 0.25, 1)) for model in models)
+    rows = tuple(
+        (model.model, len(model.repetitions), next(map(len, model.repetitions)), Ranged(0.5, 0.25, 1))
+        for model in models
+    )
     odd = ((HOSTILE, None, float("inf"), 3),)
-    return [Table.of("Table 1: samples", ("model", "runs", "samples", "score"), rows + odd, "a note"), LINES, BARS]
+    return [
+        Table.of("Table 1: samples", ("model", "repetitions", "samples", "score"), rows + odd, "a note"),
+        LINES,
+        BARS,
+    ]
 
 
 @pytest.fixture
@@ -81,7 +88,7 @@ def test_tables_get_the_samples_that_count_and_the_judges_own_scores(runs: list[
     assert samples.judge_scores == {"strict": {sample_name(name, 0): 3.5}}
     lost = sum(s.record.status is Status.INFRA_ERROR for s in runs[0].samples)
     assert lost
-    assert sum(map(len, samples.runs)) == len(runs[0].samples) - lost
+    assert sum(map(len, samples.repetitions)) == len(runs[0].samples) - lost
 
 
 def test_a_benchmark_that_cannot_make_its_tables_costs_no_report(runs: list[ScoredRun]) -> None:
@@ -113,11 +120,11 @@ def test_paper_tables_and_charts_are_in_the_page_and_as_files(written: tuple[Pat
         {"name": "a", "points": [[8, 0.25], [16, 0.5, 0.4, 0.6], [32, None]]},  # JSON has no NaN
         {"name": HOSTILE, "points": [[8, 1.0]]},
     ]
-    assert page.rows("Table 1: samples")[0] == {"model": "two", "runs": "2", "samples": "6", "score": "0.500"}
+    assert page.rows("Table 1: samples")[0] == {"model": "two", "repetitions": "2", "samples": "6", "score": "0.500"}
     assert "Table 1: samples" in written[1].read_text(encoding="utf-8")
     folder = written[0].parent
     rows = list(csv.reader((folder / "report_tables" / "paper_garden_table_1_samples.csv").open()))
-    assert rows[0] == ["model", "runs", "samples", "score", "score notes"]
+    assert rows[0] == ["model", "repetitions", "samples", "score", "score notes"]
     assert [row[:4] for row in rows[1:3]] == [["two", "2", "6", "0.5"], ["one", "2", "5", "0.5"]]
     text = (folder / "report_tables" / "paper_garden_figure_3_the_numbers.tex").read_text(encoding="utf-8")
     assert text.startswith("\\begin{table}\n\\caption{paper Garden: ")

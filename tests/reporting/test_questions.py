@@ -13,7 +13,7 @@ from barista_bench.reporting.leaderboard import TaskStanding
 from barista_bench.reporting.provenance import data_digest, provenance
 from barista_bench.reporting.questions import answers
 from barista_bench.reporting.view import Section, build_report
-from barista_bench.runs.score.results import Breakdown, Figure
+from barista_bench.runs.score.results import Breakdown, MetricValue
 from barista_bench.runs.score.scoring import ScoredRun, session_dates
 from tests.reporting.made_runs import MadeExamples, made_run
 
@@ -109,11 +109,11 @@ def test_the_commonest_failure_and_the_weakest_group_lead_to_their_samples() -> 
 
 def of(examples: int, **means: float) -> dict[str, Breakdown]:
     """A group of examples, and the figure of each model on it."""
-    figures = {name: Figure(mean=mean, std=None, runs=[mean]) for name, mean in means.items()}
-    return {name: Breakdown(examples=examples, figure=figure) for name, figure in figures.items()}
+    metrics = {name: MetricValue(mean=mean, std=None, repetitions=[mean]) for name, mean in means.items()}
+    return {name: Breakdown(examples=examples, metric=metric) for name, metric in metrics.items()}
 
 
-def test_the_head_of_a_report_says_what_its_figures_are_of(tmp_path: Path) -> None:
+def test_the_head_of_a_report_says_what_its_metrics_are_of(tmp_path: Path) -> None:
     for name, days in (("a", ("2026-01-02", "2026-01-05")), ("b", ("2026-01-03",))):
         (tmp_path / name).mkdir()
         lines = [f'{{"seconds": {{}}, "ended": "{day}T10:00:00+00:00"}}' for day in days]

@@ -172,11 +172,11 @@ def test_costs_and_thoughts_are_shown_where_they_are_known(tmp_path: Path) -> No
     bins = page.rows("Score against tokens of thought")
     assert [row["tokens of thought"] for row in bins] == ["45", "145", "245", "345"]
     assert all(set(row) == {"tokens of thought", "micro F1: thinker"} for row in bins)
-    (chart,) = [table["chart"] for table in page.task["figures"] if "chart" in table]
+    (chart,) = [table["chart"] for table in page.task["metrics"] if "chart" in table]
     (series,) = chart["series"]
     for (_, mean, low, high), part in zip(series["points"], by_thinking(runs[0]), strict=True):
         assert low <= mean <= high
-        assert mean == part.row.figure.mean
+        assert mean == part.row.metric.mean
     assert sum(part.row.samples for part in by_thinking(runs[0])) == 80
     assert by_thinking(runs[1]) == ()
 

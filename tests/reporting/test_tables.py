@@ -12,9 +12,9 @@ from barista_bench.metrics.mean_ap.scoring import evaluate_images, spread_of, su
 from barista_bench.reporting import diagnosis, tables
 from barista_bench.reporting.analyses import Analyses, analyse
 from barista_bench.reporting.leaderboard import TaskStanding, leaderboard
-from barista_bench.reporting.tables import figure_cell
+from barista_bench.reporting.tables import metric_cell
 from barista_bench.reporting.view import distinct_names
-from barista_bench.runs.score.results import Figure, summary_line, tie_spread
+from barista_bench.runs.score.results import MetricValue, summary_line, tie_spread
 from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.stats import FailureRow, PropagationEdge, PropagationGraph, RankAgreement
 from barista_bench.tables import Bar, Cell, Table
@@ -52,7 +52,7 @@ def with_spreads(run: ScoredRun, *spreads: tuple[float, float, float, float] | N
     return replace(run, results=run.results.model_copy(update={"details": details}))
 
 
-def test_where_all_scores_are_equal_every_place_with_the_figure_says_what_the_order_decides() -> None:
+def test_where_all_scores_are_equal_every_place_with_the_metric_says_what_the_order_decides() -> None:
     examples = MadeExamples(6)
     ranked = with_spreads(made_run(examples, name="ranked"), None, None)
     partly = with_spreads(made_run(examples, name="partly"), (0.3, 0.4, 0.2, 0.5), None)
@@ -64,13 +64,13 @@ def test_where_all_scores_are_equal_every_place_with_the_figure_says_what_the_or
         f"decides micro F1 of equal: {spread}."
     )
     runs = {"ranked": ranked, "partly": partly, "unmoved": unmoved, "equal": equal}
-    assert tables.figures([(name, run.results) for name, run in runs.items()]).note.endswith(f" {sentence}")
+    assert tables.compute_metrics([(name, run.results) for name, run in runs.items()]).note.endswith(f" {sentence}")
     board = leaderboard("garden", "Garden", [TaskStanding("garden / fruit", runs)], Analyses())
     assert board.table.note.endswith(f" {sentence}")
     assert summary_line(equal.results).endswith(f"the order of the examples decides: {spread}")
     for run in (ranked, partly, unmoved, made_run(examples)):
         assert "order" not in summary_line(run.results)
-        assert "order" not in tables.figures([("model", run.results)]).note
+        assert "order" not in tables.compute_metrics([("model", run.results)]).note
 
 
 def test_what_the_order_decides_is_read_from_the_metric() -> None:
@@ -118,15 +118,17 @@ def edge(source: str, target: str) -> PropagationEdge:
     return PropagationEdge(source=source, target=target, **usual, **given)  # type: ignore[arg-type]
 
 
-def test_propagation_is_a_row_a_pair_of_tasks_rank_agreement_has_no_diagonal_and_figures_show_intervals() -> None:
+def test_propagation_is_a_row_a_pair_of_tasks_rank_agreement_has_no_diagonal_and_metrics_show_intervals() -> None:
     table = diagnosis.propagation(PropagationGraph("m", ("see", "name"), (edge("see", "name"),)))
     assert texts(table) == [["see", "name", "9", "10", "3", "0.800", "0.200", "4", "1", "1", "4"]]
     assert table.rows[0][2].notes == ("[2, 40]",)
     means, tau = ((0.1, 0.2), (0.3, 0.4), (0.5, 0.6)), ((1.0, -1 / 3), (-1 / 3, 1.0))
     agreement = RankAgreement(("see", "name"), ("a", "b", HOSTILE), means, tau)
     assert texts(diagnosis.agreement(agreement)) == [["see", "–", "−0.33"], ["name", "−0.33", "–"]]
-    assert figure_cell(Figure(mean=0.5, std=None, runs=[0.5], low=0.4, high=0.61)).notes == ("[0.400, 0.610]",)
-    assert figure_cell(Figure(mean=0.5, std=None, runs=[0.5])).notes == ()
+    assert metric_cell(MetricValue(mean=0.5, std=None, repetitions=[0.5], low=0.4, high=0.61)).notes == (
+        "[0.400, 0.610]",
+    )
+    assert metric_cell(MetricValue(mean=0.5, std=None, repetitions=[0.5])).notes == ()
 
 
 def test_a_graph_of_errors_that_tells_nothing_is_not_drawn_and_said_to_be_left_out(

@@ -15,7 +15,7 @@ from tests.runs.made_logs import write_lines
 
 DESCRIBED: dict[str, Any] = {
     "barista_bench": "0.2.0",
-    "runs": 3,
+    "repetitions": 3,
     "data": {"path": "data", "root": None, "limit": None},
     "prompts": {"version": 1, "system": "", "user": "Which?", "sha256": "0" * 64, "wording": "ours v1"},
     "protocol": "release",
@@ -71,7 +71,7 @@ def make(
 
 def scored(values: dict[tuple[str, int], dict[str, float | None] | None]) -> list[dict[str, Any]]:
     return [
-        {"example_id": example, "run": run, "video_id": "v", "status": "ok", "scores": scores}
+        {"example_id": example, "repetition": run, "video_id": "v", "status": "ok", "scores": scores}
         for (example, run), scores in values.items()
     ]
 
@@ -84,7 +84,7 @@ def changed(position: int, **values: Any) -> list[SampleRecord]:
     asked = {name: value for name, value in values.items() if name in ASKED}
     old = SAMPLES[position]
     return [
-        sample(record.example_id, record.run, **(values if record is old else asked))
+        sample(record.example_id, record.repetition, **(values if record is old else asked))
         if record.example_id == old.example_id
         else record
         for record in SAMPLES

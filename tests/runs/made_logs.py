@@ -16,7 +16,7 @@ NAMES = ("samples.jsonl", "samples-0.jsonl", "samples-1.jsonl", "samples-2.jsonl
 
 
 def record(key: str, status: Status = Status.OK, text: str | None = "[]") -> SampleRecord:
-    return SampleRecord(key=key, fingerprint="f", example_id="e", run=0, status=status, text=text)
+    return SampleRecord(key=key, fingerprint="f", example_id="e", repetition=0, status=status, text=text)
 
 
 def digest_of(key: str) -> bytes:
@@ -55,7 +55,7 @@ def folders() -> st.SearchStrategy[dict[str, list[SampleRecord]]]:
         key=st.sampled_from("abc"),
         fingerprint=st.just("f"),
         example_id=st.sampled_from(["e1", "e2"]),
-        run=st.integers(0, 1),
+        repetition=st.integers(0, 1),
         status=st.sampled_from([Status.OK, Status.INFRA_ERROR, Status.PARSE_ERROR]),
         text=st.none() | st.text(max_size=5),
         rank=st.none() | st.integers(0, 9),
@@ -64,7 +64,7 @@ def folders() -> st.SearchStrategy[dict[str, list[SampleRecord]]]:
 
 
 def sample_of(record: SampleRecord) -> tuple[str, str, str, int]:
-    return record.key, record.fingerprint, record.example_id, record.run
+    return record.key, record.fingerprint, record.example_id, record.repetition
 
 
 def reference_winners(logs: dict[str, list[SampleRecord]]) -> list[SampleRecord]:

@@ -237,7 +237,7 @@ def wrong_run(small_release: Path, tmp_path_factory: pytest.TempPathFactory) -> 
         answer = json.loads(Grounding().reference_answer(example, BoxFormat("xyxy", 1)))
         rows.append({"example_id": example.example_id, "answer": json.dumps({"bboxes": [*answer["bboxes"], "?"]})})
     (root / "answers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    run(root / "set", root / "run", task="grounding", model=f"predictions:{root / 'answers.jsonl'}", runs=1)
+    run(root / "set", root / "run", task="grounding", model=f"predictions:{root / 'answers.jsonl'}", repetitions=1)
     return root / "run"
 
 

@@ -26,7 +26,7 @@ OTHERS: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("changes", "name"), OTHERS, ids=[name for _, name in OTHERS])
-def test_whatever_of_the_record_differs_sets_figures_apart_and_is_named(changes: dict[str, Any], name: str) -> None:
+def test_whatever_of_the_record_differs_sets_metrics_apart_and_is_named(changes: dict[str, Any], name: str) -> None:
     first, other = results().comparability, results(**changes).comparability
     assert first != other
     assert name in differences(first, other)
@@ -42,7 +42,7 @@ def test_whatever_of_the_record_differs_sets_figures_apart_and_is_named(changes:
 def test_circumstances_are_told_beside_and_set_nothing_apart(changes: dict[str, Any]) -> None:
     assert results().comparability == results(**changes).comparability
     beside = results(**changes).circumstances
-    assert {"temperature", "box order", "box scale", "runs"} <= set(beside)
+    assert {"temperature", "box order", "box scale", "repetitions"} <= set(beside)
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_circumstances_are_told_beside_and_set_nothing_apart(changes: dict[str, 
         {"method": "released"},
     ],
 )
-def test_judged_figures_are_comparable_under_one_judge_alone(changes: dict[str, Any]) -> None:
+def test_judged_metrics_are_comparable_under_one_judge_alone(changes: dict[str, Any]) -> None:
     first = judged(results("referring"))
     content = {**first.model_dump(), **changes}
     other = type(first).model_validate(content)
@@ -68,12 +68,12 @@ def test_judged_figures_are_comparable_under_one_judge_alone(changes: dict[str, 
 
 def test_more_draws_of_one_judge_and_steps_of_its_own_stay_comparable() -> None:
     first = judged(results("referring"), steps="generate")
-    assert judged(results("referring"), steps="generate", draws=9, steps_sha256="1" * 64).comparability == (
-        first.comparability
-    )
+    assert judged(
+        results("referring"), steps="generate", verdicts_per_answer=9, steps_sha256="1" * 64
+    ).comparability == (first.comparability)
 
 
-def test_the_record_is_stored_with_the_figures_and_a_file_that_contradicts_it_is_refused(tmp_path: Path) -> None:
+def test_the_record_is_stored_with_the_metrics_and_a_file_that_contradicts_it_is_refused(tmp_path: Path) -> None:
     made = results(options={"matcher": "exact"}, limit=7)
     write_results(made, tmp_path / "results.json")
     stored = json.loads((tmp_path / "results.json").read_text())

@@ -11,13 +11,13 @@ from barista_bench.cli import commands as cli
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.errors import ConfigError
 from barista_bench.models import GenerationConfig
-from barista_bench.runs.ask.config import ENVIRONMENT_PREFIX, RunConfig, checked, resolve
+from barista_bench.runs.ask.config import ENVIRONMENT_PREFIX, RunConfig, check_settings, resolve
 
 NEEDED = {"data": "barista", "model": "oracle", "out": "runs/x"}
 OTHERS = {
     "task": "grounding,relations",
     "model": "chance",
-    "runs": "5",
+    "repetitions": "5",
     "limit": "7",
     "split": "test",
     "temperature": "0.25",
@@ -38,7 +38,7 @@ def test_file_environment_and_keywords_mean_the_same(tmp_path: Path) -> None:
     assert from_file == resolve(RunConfig, {}, environment=environment)
     assert from_file == resolve(RunConfig, NEEDED | OTHERS, environment={})
     assert from_file.task == ("grounding", "relations")
-    assert (from_file.runs, from_file.limit, from_file.batch_size) == (5, 7, "auto")
+    assert (from_file.repetitions, from_file.limit, from_file.batch_size) == (5, 7, "auto")
     assert from_file.box_format == BoxFormat("yxyx", 1000)
 
 
@@ -68,21 +68,21 @@ def test_every_field_is_a_flag_with_a_help_text() -> None:
 
 def test_a_keyword_goes_before_the_environment_and_that_before_the_file(tmp_path: Path) -> None:
     file = tmp_path / "run.yaml"
-    file.write_text("runs: 1\nlimit: 1\nmodel: chance\n")
+    file.write_text("repetitions: 1\nlimit: 1\nmodel: chance\n")
     config = resolve(
         RunConfig,
-        {"data": "barista", "out": "runs/x", "runs": 3},
+        {"data": "barista", "out": "runs/x", "repetitions": 3},
         file=file,
-        environment={f"{ENVIRONMENT_PREFIX}RUNS": "2", f"{ENVIRONMENT_PREFIX}LIMIT": "2"},
+        environment={f"{ENVIRONMENT_PREFIX}REPETITIONS": "2", f"{ENVIRONMENT_PREFIX}LIMIT": "2"},
         defaults={"model": "prior", "split": "train"},
     )
-    assert (config.runs, config.limit, config.model, config.split) == (3, 2, "chance", "train")
+    assert (config.repetitions, config.limit, config.model, config.split) == (3, 2, "chance", "train")
 
 
 @pytest.mark.parametrize("where", ["keyword", "file", "environment"])
 def test_an_unknown_setting_is_an_error_that_names_the_nearest(where: str, tmp_path: Path) -> None:
     file = tmp_path / "run.yaml"
-    file.write_text("max_new_token: 5\n" if where == "file" else "runs: 3\n")
+    file.write_text("max_new_token: 5\n" if where == "file" else "repetitions: 3\n")
     environment = {f"{ENVIRONMENT_PREFIX}MAX_NEW_TOKEN": "5"} if where == "environment" else {}
     keywords = {"max_new_token": 5} if where == "keyword" else {}
     with pytest.raises(ConfigError, match=r"max_new_token.*nearest is 'max_new_tokens'"):
@@ -90,7 +90,7 @@ def test_an_unknown_setting_is_an_error_that_names_the_nearest(where: str, tmp_p
 
 
 UNUSABLE: dict[str, tuple[object, ...]] = {
-    **dict.fromkeys(("runs", "max_new_tokens", "max_tokens_total"), (0,)),
+    **dict.fromkeys(("repetitions", "max_new_tokens", "max_tokens_total"), (0,)),
     "limit": (-1,),
     "temperature": (float("nan"), -1),
     **dict.fromkeys(("task", "split"), ("",)),
@@ -109,20 +109,20 @@ UNUSABLE: dict[str, tuple[object, ...]] = {
 )
 def test_a_value_that_cannot_be_used_is_named_with_a_remedy(setting: dict[str, object], what: str) -> None:
     with pytest.raises(ConfigError, match=f"{what}(.|\n)*Fix"):
-        checked(RunConfig, NEEDED | setting)
+        check_settings(RunConfig, NEEDED | setting)
 
 
 def test_a_missing_setting_says_where_to_give_it() -> None:
     for name in NEEDED:
         others = {other: value for other, value in NEEDED.items() if other != name}
         with pytest.raises(ConfigError, match=f"{name} is missing.*{ENVIRONMENT_PREFIX}{name.upper()}"):
-            checked(RunConfig, others)
+            check_settings(RunConfig, others)
 
 
 NO_RUN_FILES = (
-    *("- runs", "runs: [", "\x00", "&a [*a]", "? [runs]\n: 3", "extra_body: " + "[" * 100_000),
-    *("model: 2001-13-45", "model: !!timestamp x", "progress: !!bool x", "runs: !!int ''"),
-    *("runs: " + "9" * 5000, "runs: 0x" + "f" * 5000, "temperature: " + "1:" * 190 + "1.0"),
+    *("- repetitions", "repetitions: [", "\x00", "&a [*a]", "? [repetitions]\n: 3", "extra_body: " + "[" * 100_000),
+    *("model: 2001-13-45", "model: !!timestamp x", "progress: !!bool x", "repetitions: !!int ''"),
+    *("repetitions: " + "9" * 5000, "repetitions: 0x" + "f" * 5000, "temperature: " + "1:" * 190 + "1.0"),
     "!!python/object/apply:os.system ['true']",
 )
 
@@ -137,9 +137,9 @@ def test_a_run_file_that_is_none_is_refused(content: str, tmp_path: Path) -> Non
 
 def test_a_setting_that_stands_in_a_run_file_twice_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "run.yaml"
-    for content in ("runs: 1\nlimit: 2\n'runs': 3\n", "extra_body: {seed: 1, seed: 2}\n"):
+    for content in ("repetitions: 1\nlimit: 2\n'repetitions': 3\n", "extra_body: {seed: 1, seed: 2}\n"):
         file.write_text(content)
-        with pytest.raises(ConfigError, match=r"run\.yaml.*'(runs|seed)' appears here twice(.|\n)*Fix"):
+        with pytest.raises(ConfigError, match=r"run\.yaml.*'(repetitions|seed)' appears here twice(.|\n)*Fix"):
             resolve(RunConfig, NEEDED, file=file, environment={})
 
 
@@ -158,7 +158,7 @@ SECRET = "sk-not-to-be-seen"
 )
 def test_no_error_shows_what_may_be_a_secret(setting: dict[str, object]) -> None:
     with pytest.raises(ConfigError, match="Fix") as error:
-        checked(RunConfig, NEEDED | setting)
+        check_settings(RunConfig, NEEDED | setting)
     whole = "".join(traceback.format_exception(error.value))
     assert "pydantic" in whole, "the cause is told too"
     # Source lines stand in tracebacks, values do not: the secret is spelt in this file's parameters alone.
@@ -166,7 +166,7 @@ def test_no_error_shows_what_may_be_a_secret(setting: dict[str, object]) -> None
 
 
 HUGE: tuple[dict[str, object], ...] = (
-    *({"runs": value} for value in (10**5000, "9" * 5000, 1001)),
+    *({"repetitions": value} for value in (10**5000, "9" * 5000, 1001)),
     *({name: "x" * 10_000} for name in ("box_format", "quantization")),
     *({"temperature": 10**5000}, {"model": ["x" * 10_000]}, {"x" * 10_000: 1}),
 )
@@ -175,7 +175,7 @@ HUGE: tuple[dict[str, object], ...] = (
 @pytest.mark.parametrize("setting", HUGE)
 def test_huge_values_are_refused_in_few_words(setting: dict[str, object]) -> None:
     with pytest.raises(ConfigError, match="Fix") as error:
-        checked(RunConfig, NEEDED | setting)
+        check_settings(RunConfig, NEEDED | setting)
     assert len(str(error.value)) < 1000
 
 
@@ -190,7 +190,7 @@ def test_generation_settings_reach_the_model_whole() -> None:
     of_judges_alone = {"top_logprobs"}
     shared = set(GenerationConfig.__dataclass_fields__) - of_judges_alone
     assert shared <= set(RunConfig.model_fields)
-    config = checked(RunConfig, NEEDED | {"top_k": 5, "top_p": 0.5, "stop": ["a", "b"], "thinking_budget": 9})
+    config = check_settings(RunConfig, NEEDED | {"top_k": 5, "top_p": 0.5, "stop": ["a", "b"], "thinking_budget": 9})
     assert config.generation == GenerationConfig(top_k=5, top_p=0.5, stop=("a", "b"), thinking_budget=9)
 
 

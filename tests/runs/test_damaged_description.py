@@ -12,7 +12,7 @@ from barista_bench.runs.run_folder import CONFIG_FILE, claim, read_run
 from barista_bench.runs.score.scoring import score
 from tests.one_run import run
 
-SETTINGS = {"task": "relations", "model": "chance", "runs": 2, "limit": 4}
+SETTINGS = {"task": "relations", "model": "chance", "repetitions": 2, "limit": 4}
 
 
 @pytest.fixture(scope="session")
@@ -41,7 +41,7 @@ def start_again(dataset: Path, folder: Path) -> None:
 
 
 PLACES = [
-    *('"temperature"', '"content_hash"', '"name"', '"split"', '"limit"', '"prompts_hash"', '"runs"'),
+    *('"temperature"', '"content_hash"', '"name"', '"split"', '"limit"', '"prompts_hash"', '"repetitions"'),
     *("{", "protocol", "benchmark"),
 ]
 
@@ -63,7 +63,7 @@ def test_after_a_flipped_bit_the_same_command_keeps_all_answers(
         assert "another --out" not in refusal
         start_again(dataset, folder)
         assert json.loads(path.read_text()) == json.loads(before)
-    assert score(folder).results.figures == score(whole).results.figures
+    assert score(folder).results.metrics == score(whole).results.metrics
 
 
 @pytest.mark.full

@@ -20,7 +20,7 @@ def project(dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> P
     project = tmp_path / "project"
     shutil.copytree(dataset, project / "data/coffee")
     monkeypatch.chdir(project)
-    run("data/coffee", "runs/one", task="relations", model="oracle", runs=1, limit=3)
+    run("data/coffee", "runs/one", task="relations", model="oracle", repetitions=1, limit=3)
     monkeypatch.chdir(tmp_path)
     return project
 
@@ -78,7 +78,7 @@ def test_other_examples_in_the_old_place_are_passed_over_for_the_right_ones(data
     frozen.write_text("".join(lines[5:]))
     (tmp_path / "runs").mkdir()
     right = Path(shutil.copy(dataset / "frozen/relations.jsonl", tmp_path / "runs/relations.jsonl"))
-    run(dataset, tmp_path / "runs/one", task="relations", model="oracle", runs=1)
+    run(dataset, tmp_path / "runs/one", task="relations", model="oracle", repetitions=1)
     path = tmp_path / "runs/one/run.json"
     changed = json.loads(path.read_text())
     changed["data"] |= {"path": "../../data/relations.jsonl", "absolute_path": str(frozen)}
@@ -102,7 +102,7 @@ def test_data_that_are_named_are_taken_at_that_word(project: Path) -> None:
 
 
 def test_where_runs_and_data_lie_is_no_difference_between_runs(project: Path) -> None:
-    run(project / "data/coffee", project / "further/down/two", task="relations", model="oracle", runs=1, limit=3)
+    run(project / "data/coffee", project / "further/down/two", task="relations", model="oracle", repetitions=1, limit=3)
     assert diff(project / "runs/one", project / "further/down/two").is_same
 
 
@@ -113,7 +113,7 @@ def test_the_videos_of_a_linked_set_are_found_from_the_run_folder_too(
     shutil.copytree(small_release, project / "videos")
     shutil.copy(linked_dataset / "frozen/relations.jsonl", project / "relations.jsonl")
     monkeypatch.chdir(project)
-    run("relations.jsonl", "runs/one", root="videos", task="relations", model="oracle", runs=1, limit=2)
+    run("relations.jsonl", "runs/one", root="videos", task="relations", model="oracle", repetitions=1, limit=2)
     monkeypatch.chdir(os.sep)
     moved = project.rename(tmp_path / "moved")
     assert described(moved / "runs/one")["root"] == "../../videos"

@@ -43,7 +43,7 @@ def test_a_run_does_not_differ_from_its_copy_in_another_order(tmp_path: Path) ->
         ("prompts sha256", "1" * 64, "prompts.sha256"),
         ("versions torch", "2.12", "versions.torch"),
         ("data limit", 5, "data.limit"),
-        ("runs", 4, "runs"),
+        ("repetitions", 4, "repetitions"),
         ("protocol", "paper", "protocol"),
     ],
 )
@@ -136,7 +136,11 @@ def test_statuses_are_counted_by_both_sides(tmp_path: Path) -> None:
 
 
 def test_records_of_another_run_are_left_out_and_counted(tmp_path: Path) -> None:
-    strange = [msgspec.structs.replace(sample("e00"), key="of another model"), sample("e01", run=3), sample("e01")]
+    strange = [
+        msgspec.structs.replace(sample("e00"), key="of another model"),
+        sample("e01", repetition=3),
+        sample("e01"),
+    ]
     difference = diff(make(tmp_path / "a", strange), make(tmp_path / "b", [sample("e01")]))
     assert (difference.samples, difference.left_out, difference.common) == ((1, 1), (2, 0), 1)
     assert "left out" in as_text(difference)
@@ -159,7 +163,7 @@ def test_only_the_first_samples_are_shown_in_their_order_whatever_the_log_s(tmp_
         diff(yes, yes, show=-1)
 
 
-def test_figures_that_changed_are_counted_with_both_means(tmp_path: Path) -> None:
+def test_metrics_that_changed_are_counted_with_both_means(tmp_path: Path) -> None:
     first = scored(
         {("e0", 0): {"f1": 0.5, "n": 1}, ("e0", 1): {"f1": 0.1}, ("e1", 0): None, ("e2", 0): {"f1": None, "x": 1}}
     )
@@ -186,7 +190,9 @@ def test_scores_of_only_one_run_are_not_compared(tmp_path: Path) -> None:
     assert "not both runs are scored" in as_text(difference)
 
 
-@pytest.mark.parametrize("line", ["{", '{"example_id": "e"}', '{"example_id": "e", "run": 0, "scores": {"f": "1"}}'])
+@pytest.mark.parametrize(
+    "line", ["{", '{"example_id": "e"}', '{"example_id": "e", "repetition": 0, "scores": {"f": "1"}}']
+)
 def test_a_damaged_score_file_is_an_error(tmp_path: Path, line: str) -> None:
     a = make(tmp_path / "a", scores=scored({("e0", 0): {"f1": 1.0}}))
     with (a / "scores.jsonl").open("a") as file:
@@ -267,7 +273,7 @@ def test_every_count_is_what_a_plain_comparison_gives(
 
 
 def test_two_real_runs_differ_in_what_was_set_and_what_came_of_it(dataset: Path, tmp_path: Path) -> None:
-    for name, changes in (("oracle", {}), ("chance", {"model": "chance"}), ("two", {"runs": 2})):
+    for name, changes in (("oracle", {}), ("chance", {"model": "chance"}), ("two", {"repetitions": 2})):
         run(dataset, tmp_path / name, **{"model": "oracle", **changes})
         score(tmp_path / name)
     assert diff(tmp_path / "oracle", tmp_path / "oracle").is_same
@@ -280,15 +286,15 @@ def test_two_real_runs_differ_in_what_was_set_and_what_came_of_it(dataset: Path,
     assert difference.scores is not None
     assert all(score.samples == 72 for score in difference.scores)
     fewer = diff(tmp_path / "oracle", tmp_path / "two")
-    assert [setting.name for setting in fewer.settings] == ["runs"]
+    assert [setting.name for setting in fewer.settings] == ["repetitions"]
     assert counted(fewer) == {"only_first": 24}
 
 
 def test_runs_of_other_prompts_are_told_apart(dataset: Path, tmp_path: Path) -> None:
     prompts = tmp_path / "own.yaml"
     prompts.write_text("version: 9\nsystem: ''\nuser: 'Say which objects relate.'\n")
-    run(dataset, tmp_path / "a", model="oracle", runs=1)
-    run(dataset, tmp_path / "b", model="oracle", runs=1, prompts=prompts)
+    run(dataset, tmp_path / "a", model="oracle", repetitions=1)
+    run(dataset, tmp_path / "b", model="oracle", repetitions=1, prompts=prompts)
     difference = diff(tmp_path / "a", tmp_path / "b")
     assert counted(difference) == {"prompt": 24}
     assert {"prompts.user", "prompts.version", "prompts.sha256", "identity.prompts_hash"} <= {

@@ -36,7 +36,7 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[HubStandIn]:
 def strange(dataset: Path, tmp_path: Path) -> Path:
     """A run folder that lies alone; its data are elsewhere."""
     shutil.copytree(dataset, tmp_path / "mine/coffee")
-    run(tmp_path / "mine/coffee", tmp_path / "got/run", task="relations", model="oracle", runs=1, limit=2)
+    run(tmp_path / "mine/coffee", tmp_path / "got/run", task="relations", model="oracle", repetitions=1, limit=2)
     return tmp_path / "got/run"
 
 
@@ -96,7 +96,7 @@ def test_an_entry_of_the_cache_is_read_without_asking_the_hub(
 ) -> None:
     build(small_release, tmp_path / "built", configs=["relations"], sampling={"frame_step": 20})
     monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", True)
-    run("barista", tmp_path / "run", task="relations", model="oracle", runs=1)
+    run("barista", tmp_path / "run", task="relations", model="oracle", repetitions=1)
     monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", False)
     assert read_run(tmp_path / "run").data.path == "barista"
     assert score(tmp_path / "run").results.coverage.is_complete
@@ -124,7 +124,7 @@ def test_an_encoder_that_only_a_run_folder_names_is_not_fetched(encoder: str, st
     assert hub.requests == []
 
 
-def test_an_encoder_that_only_kept_figures_name_is_not_fetched(strange: Path, hub: HubStandIn) -> None:
+def test_an_encoder_that_only_kept_metrics_name_is_not_fetched(strange: Path, hub: HubStandIn) -> None:
     score(strange)
     results = json.loads((strange / "results.json").read_text())
     identity = json.loads((strange / "run.json").read_text())

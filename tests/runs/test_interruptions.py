@@ -115,7 +115,7 @@ def test_two_processes_under_accelerate_launch_share_the_videos_and_one_resumes(
 
     assert run(dataset, out, model="chance").asked == 0
     run(dataset, whole, model="chance")
-    assert score(out).results.figures == score(whole).results.figures
+    assert score(out).results.metrics == score(whole).results.metrics
     assert (out / "scores.jsonl").read_bytes() == (whole / "scores.jsonl").read_bytes()
 
 

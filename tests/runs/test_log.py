@@ -20,10 +20,10 @@ from barista_bench.runs.log import sample_log as log_module
 from barista_bench.runs.log.sample_log import (
     LoggedToken,
     SampleLog,
+    find_running_elsewhere,
     log_files,
     logged_logprobs,
     read_records,
-    running_elsewhere,
 )
 from barista_bench.runs.log_reader import compact, finished_samples
 from tests.processes import PROCESSES
@@ -165,7 +165,7 @@ def test_a_log_of_another_version_is_refused_by_whatever_reads_or_writes_it(
             use(tmp_path)
     assert refused.traceback  # which holds what was opened, so that nothing but its end gave the lock back
     monkeypatch.setattr(log_module.time, "sleep", None)  # nothing to wait for
-    assert not running_elsewhere(tmp_path)
+    assert not find_running_elsewhere(tmp_path)
     assert path.read_bytes() == before
 
 
@@ -176,7 +176,7 @@ def test_fields_of_a_later_version_do_not_hide_a_record(tmp_path: Path) -> None:
     assert list(read_folder(tmp_path)) == [counted]
 
 
-@pytest.mark.parametrize("wrong", [{"fingerprint": "g"}, {"example_id": "x"}, {"run": 1}])
+@pytest.mark.parametrize("wrong", [{"fingerprint": "g"}, {"example_id": "x"}, {"repetition": 1}])
 def test_a_record_with_the_key_of_another_sample_does_not_hide_it(tmp_path: Path, wrong: dict[str, object]) -> None:
     strange = msgspec.structs.replace(record("a", text="strange"), **wrong)
     write_lines(tmp_path / "samples.jsonl", [strange])
@@ -247,36 +247,36 @@ def test_two_processes_write_at_once_and_a_third_reads(tmp_path: Path) -> None:
         seen = now
     assert seen == {key for some in keys for key in some}
     assert all(event.wait(60) for event, _ in events)
-    assert running_elsewhere(tmp_path) == ["samples-0.jsonl", "samples-1.jsonl"]
-    assert running_elsewhere(tmp_path, launch="samples-0.jsonl") == ["samples-1.jsonl"]
-    assert running_elsewhere(tmp_path, launch="another") == ["samples-0.jsonl", "samples-1.jsonl"]
+    assert find_running_elsewhere(tmp_path) == ["samples-0.jsonl", "samples-1.jsonl"]
+    assert find_running_elsewhere(tmp_path, launch="samples-0.jsonl") == ["samples-1.jsonl"]
+    assert find_running_elsewhere(tmp_path, launch="another") == ["samples-0.jsonl", "samples-1.jsonl"]
     with pytest.raises(ConfigError, match="another run"), SampleLog(tmp_path / "samples-1.jsonl"):
         pass
     events[0][1].set()
     writers[0].join(60)
-    assert running_elsewhere(tmp_path) == ["samples-1.jsonl"]
+    assert find_running_elsewhere(tmp_path) == ["samples-1.jsonl"]
     os.kill(writers[1].pid, signal.SIGKILL)
     writers[1].join(60)
-    assert running_elsewhere(tmp_path) == []
+    assert find_running_elsewhere(tmp_path) == []
     write(tmp_path / "samples-1.jsonl", record("after"))
     assert len(list(read_folder(tmp_path))) == 301
 
 
 @pytest.mark.full
 def test_looking_for_runs_leaves_no_files_and_looks_at_no_foreign_locks(tmp_path: Path) -> None:
-    assert running_elsewhere(tmp_path / "missing") == []
+    assert find_running_elsewhere(tmp_path / "missing") == []
     with log_module.log_lock(tmp_path / "samples-x.jsonl"):
-        assert running_elsewhere(tmp_path) == []
+        assert find_running_elsewhere(tmp_path) == []
     assert not log_files(tmp_path)
     # A log whose lock is held, and that says no launch, is another's.
     with log_module.log_lock(tmp_path / "samples.jsonl"):
-        assert running_elsewhere(tmp_path, launch="ours") == ["samples.jsonl"]
+        assert find_running_elsewhere(tmp_path, launch="ours") == ["samples.jsonl"]
 
 
 def look(folder: str, go_on: object, answers: object) -> None:
     looked_up = []
     while not looked_up or go_on.is_set():  # type: ignore[attr-defined]
-        looked_up.append(tuple(running_elsewhere(folder)))
+        looked_up.append(tuple(find_running_elsewhere(folder)))
     answers.put(set(looked_up))  # type: ignore[attr-defined]
 
 

@@ -72,7 +72,7 @@ def test_of_two_records_of_a_sample_a_finished_one_counts_and_of_finished_ones_t
     dataset: Path, tmp_path: Path
 ) -> None:
     for name in ("first", "second"):
-        run(dataset, tmp_path / name, model="oracle", limit=3, runs=1)
+        run(dataset, tmp_path / name, model="oracle", limit=3, repetitions=1)
     records = {r.example_id: r for r in read_records(tmp_path / "first" / LOG_FILE)}
     failing, kept, _ = records
     replaced = [
@@ -93,13 +93,13 @@ def test_of_two_records_of_a_sample_a_finished_one_counts_and_of_finished_ones_t
         ({"model": "oracle"}, "model.name 'oracle', but .*first with 'chance'"),
         ({"temperature": 0.0}, "generation.temperature 0.0"),
         ({"limit": 3}, "limit 3"),
-        ({"runs": 2}, "runs 2"),
+        ({"repetitions": 2}, "runs 2"),
     ],
 )
 def test_runs_under_other_conditions_are_refused_and_the_difference_named(
     dataset: Path, tmp_path: Path, change: dict, named: str
 ) -> None:
-    settings = {"model": "chance", "limit": 2, "runs": 1}
+    settings = {"model": "chance", "limit": 2, "repetitions": 1}
     run(dataset, tmp_path / "first", **settings)
     run(dataset, tmp_path / "second", **settings | change)
     with pytest.raises(ConfigError, match=f"second: was run with {named}"):
@@ -110,7 +110,7 @@ def test_runs_under_other_conditions_are_refused_and_the_difference_named(
 @pytest.mark.full
 def test_a_run_that_is_written_or_named_twice_is_refused(dataset: Path, tmp_path: Path) -> None:
     for name in ("first", "second"):
-        run(dataset, tmp_path / name, model="oracle", limit=2, runs=1)
+        run(dataset, tmp_path / name, model="oracle", limit=2, repetitions=1)
     with pytest.raises(ConfigError, match="each named once"):
         merge([tmp_path / "first", tmp_path / "second/../first"], tmp_path / "merged")
     with SampleLog(tmp_path / "second" / LOG_FILE), pytest.raises(ConfigError, match="second: a run is writing here"):

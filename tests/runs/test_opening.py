@@ -121,7 +121,7 @@ def test_boxes_may_be_described_in_words_of_ones_own(tmp_path: Path, caplog: pyt
 @pytest.mark.full
 def test_a_run_in_the_words_of_a_prompt_file_says_so_everywhere(dataset: Path, tmp_path: Path) -> None:
     prompt_file = write_prompts(tmp_path)
-    settings = {"task": "relations", "model": "chance", "runs": 1, "limit": 2}
+    settings = {"task": "relations", "model": "chance", "repetitions": 1, "limit": 2}
     run(dataset, tmp_path / "theirs", prompts=prompt_file, **settings)
     run(dataset, tmp_path / "ours", **settings)
     theirs, ours = score(tmp_path / "theirs"), score(tmp_path / "ours")
@@ -143,7 +143,7 @@ def test_a_run_in_the_words_of_a_prompt_file_says_so_everywhere(dataset: Path, t
 
 
 def test_too_few_examples_to_compare_are_told_and_cost_no_traceback(vista: Path, tmp_path: Path) -> None:
-    run(vista, tmp_path / "run", task="all", model="chance", runs=1, limit=1)
+    run(vista, tmp_path / "run", task="all", model="chance", repetitions=1, limit=1)
     with pytest.raises(DataError, match=r"macro_f1 is not defined for these 1 samples.*Fix: run more"):
         score(tmp_path / "run")
 

@@ -121,18 +121,18 @@ def test_a_wording_that_lacks_a_later_question_costs_no_answer(
 
 def test_a_file_of_answers_to_each_run_answers_every_step(data: Path, tmp_path: Path) -> None:
     ids = [example.example_id for example in open_examples(data, "words", "choose").examples]
-    rows = [{"example_id": name, "run": index, "answer": WORDS[index]} for name in ids for index in (0, 1)]
+    rows = [{"example_id": name, "repetition": index, "answer": WORDS[index]} for name in ids for index in (0, 1)]
     header = {"format": "barista_bench.predictions/1", "box_format": "xyxy/pixels"}
     (tmp_path / "said.jsonl").write_text("\n".join(map(json.dumps, [header, *rows])))
     model = f"predictions:{tmp_path / 'said.jsonl'}"
-    run(data, tmp_path / "run", benchmark="words", task="choose", model=model, runs=2)
-    assert {(record.run, record.text) for record in read_folder(tmp_path / "run")} == {(0, "cup"), (1, "tap")}
+    run(data, tmp_path / "run", benchmark="words", task="choose", model=model, repetitions=2)
+    assert {(record.repetition, record.text) for record in read_folder(tmp_path / "run")} == {(0, "cup"), (1, "tap")}
     assert score(tmp_path / "run").results.coverage.answered == 10
 
 
 def test_an_estimate_says_what_it_cannot_count(data: Path, tmp_path: Path) -> None:
     estimated = estimate(
-        RunConfig(data=str(data), out=tmp_path, benchmark="words", task=("choose",), model="oracle", runs=2)
+        RunConfig(data=str(data), out=tmp_path, benchmark="words", task=("choose",), model="oracle", repetitions=2)
     )
     assert (estimated.samples, estimated.images, estimated.asks_in_steps) == (10, 10, ("choose",))
     assert "choose: questions that depend on answers are not counted" in estimate_text(estimated)
@@ -146,7 +146,7 @@ def test_a_run_of_the_first_questions_alone_is_no_whole_submission(
         return out
 
     monkeypatch.setitem(BENCHMARKS, "words", replace(BENCHMARK, submission=write))
-    run(data, tmp_path / "run", benchmark="words", task="choose", model="oracle", runs=1, limit=2)
+    run(data, tmp_path / "run", benchmark="words", task="choose", model="oracle", repetitions=1, limit=2)
     with pytest.raises(DataError, match=r"first 2 questions only.*Fix"):
         write_submission_file(tmp_path / "run", tmp_path / "out.json")
     assert write_submission_file(tmp_path / "run", tmp_path / "out.json", allow_incomplete=True)[1] == 2
@@ -174,18 +174,18 @@ def test_a_task_that_cannot_be_scored_costs_no_other_its_score(
         return score(folder, **settings)  # type: ignore[arg-type]
 
     monkeypatch.setattr(scoring, "score", scored)
-    flags = ["--benchmark", "all", "--runs", "1", "--out", str(tmp_path / "runs"), "--no-progress"]
+    flags = ["--benchmark", "all", "--repetitions", "1", "--out", str(tmp_path / "runs"), "--no-progress"]
     result = CliRunner().invoke(app, ["evaluate", str(tmp_path / "data"), "--model", "oracle", *flags])
     assert result.exit_code == 0, result.output
     assert "barista/relations, oracle: micro_f1 1.000" in result.output
     assert "not scored: words/choose: its encoder is not here" in result.output
     assert (tmp_path / "runs" / "report" / "report.html").is_file()
 
-    evaluation = evaluate(tmp_path / "data", out=tmp_path / "runs", benchmark="all", task="all", runs=1)
+    evaluation = evaluate(tmp_path / "data", out=tmp_path / "runs", benchmark="all", task="all", repetitions=1)
     assert [run.task.name for run in evaluation.runs] == ["relations"]
     assert evaluation.unscored == {"words/choose": "its encoder is not here. Fix: fetch it"}
     with pytest.raises(ModelError, match="its encoder is not here"):
-        evaluate(data, out=tmp_path / "alone", benchmark="words", task="choose", runs=1)
+        evaluate(data, out=tmp_path / "alone", benchmark="words", task="choose", repetitions=1)
 
 
 def test_a_named_task_that_a_model_cannot_be_asked_is_refused_before_anything_is_asked(

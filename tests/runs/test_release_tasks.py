@@ -62,7 +62,7 @@ def ask(data: Path, monkeypatch: pytest.MonkeyPatch) -> Ask:
 
     def asked(model: Talker, out: Path, **settings: object) -> None:
         monkeypatch.setattr(runner, "load_model", lambda *_: model)
-        run(data, out, benchmark="words", task="choose", **{"runs": 2, **settings})
+        run(data, out, benchmark="words", task="choose", **{"repetitions": 2, **settings})
 
     return asked
 
@@ -131,7 +131,7 @@ def test_a_run_killed_between_steps_goes_on_where_it_was(ask: Ask, tmp_path: Pat
     # What a batch had answered when it died is lost with it, and nothing else.
     assert 20 <= len(broken.asked) + len(rest.asked) <= 20 + 2 * Talker.batch_size
     contents = [
-        {(r.example_id, r.run): (r.text, r.earlier, r.status, r.key) for r in read_folder(tmp_path / name)}
+        {(r.example_id, r.repetition): (r.text, r.earlier, r.status, r.key) for r in read_folder(tmp_path / name)}
         for name in ("whole", "parts")
     ]
     assert contents[0] == contents[1]
@@ -150,8 +150,10 @@ def test_a_step_that_was_damaged_is_asked_again_and_takes_what_followed_it_with_
     assert sum(images == 2 for _, _, images in model.asked) == 1
     answered = StepLog(SampleLog(tmp_path / "none"), read_steps(tmp_path))
     record = next(iter(read_records(steps)))
-    key = next(r.key for r in read_folder(tmp_path) if (r.example_id, r.run) == (record.example_id, record.run))
-    sample = (record.fingerprint, record.example_id, record.run)
+    key = next(
+        r.key for r in read_folder(tmp_path) if (r.example_id, r.repetition) == (record.example_id, record.repetition)
+    )
+    sample = (record.fingerprint, record.example_id, record.repetition)
     assert len(answered.logged_steps(key, *sample)) == 2
     assert answered.logged_steps(key, "another question", *sample[1:]) == ()
     assert step_key(key, [made_record("s", text="one answer")]) != step_key(key, [made_record("s", text="another")])
@@ -167,40 +169,40 @@ def test_a_refusal_on_the_way_ends_the_sample_and_a_cut_answer_marks_it(ask: Ask
 
 
 def test_a_prompt_option_belongs_to_the_run_and_a_score_option_does_not(ask: Ask, tmp_path: Path) -> None:
-    ask(Talker(), tmp_path, option="steps=2", runs=1)
+    ask(Talker(), tmp_path, option="steps=2", repetitions=1)
     scored = score(tmp_path).results
     assert scored.options == {"steps": 2, "case": True}
-    assert scored.figures["accuracy"].mean == pytest.approx(1 / 5)  # "Cup" counts as wrong for example 0
-    assert score(tmp_path, options={"case": False}).results.figures["accuracy"].mean == pytest.approx(2 / 5)
+    assert scored.metrics["accuracy"].mean == pytest.approx(1 / 5)  # "Cup" counts as wrong for example 0
+    assert score(tmp_path, options={"case": False}).results.metrics["accuracy"].mean == pytest.approx(2 / 5)
     with pytest.raises(ConfigError, match=r"option steps changes the questions.*Fix"):
         score(tmp_path, options={"steps": 1})
     with pytest.raises(ConfigError, match=r"holds a run with .*Fix"):
-        ask(Talker(), tmp_path, option="steps=1", runs=1)
+        ask(Talker(), tmp_path, option="steps=1", repetitions=1)
 
 
 @pytest.mark.parametrize("scored_by", [None, {"case": True}, {"case": False}])
-def test_figures_stay_by_their_options_when_a_run_is_started_again_with_others(
+def test_metrics_stay_by_their_options_when_a_run_is_started_again_with_others(
     ask: Ask, tmp_path: Path, scored_by: dict[str, object] | None
 ) -> None:
     def kept() -> dict[tuple[str, object], float]:
         files = [(path, read_results(path)) for path in tmp_path.glob("results*.json")]
         assert all(path.with_name(f"{path.name.replace('results', 'scores')}l").exists() for path, _ in files)
         return {
-            ("own" if path.name == "results.json" else "other", results.options["case"]): results.figures[
+            ("own" if path.name == "results.json" else "other", results.options["case"]): results.metrics[
                 "accuracy"
             ].mean
             for path, results in files
         }
 
     right = {True: pytest.approx(1 / 5), False: pytest.approx(2 / 5)}
-    ask(Talker(), tmp_path, option="case=true", runs=1)
+    ask(Talker(), tmp_path, option="case=true", repetitions=1)
     score(tmp_path)
     score(tmp_path, options={"case": False})
     assert kept() == {("own", True): right[True], ("other", False): right[False]}
-    ask(Talker(), tmp_path, option="case=false", runs=1)
+    ask(Talker(), tmp_path, option="case=false", repetitions=1)
     assert kept() == {("own", True): right[True], ("other", False): right[False]}, "asking changes no figure"
     score(tmp_path, options=scored_by)
-    assert {options: figure for (_, options), figure in kept().items()} == right
+    assert {options: metric for (_, options), metric in kept().items()} == right
     assert len(kept()) == 2, "of one record there is one figure"
     assert ("own", True) not in kept()
 
@@ -222,7 +224,7 @@ def test_a_model_that_scores_the_choices_is_asked_once(ask: Ask, tmp_path: Path)
             rng = random.Random(request.request_id)
             return Completion(write_scores({word: rng.random() for word in request.choices}))
 
-    ask(model := Ranker(), tmp_path, runs=1)
+    ask(model := Ranker(), tmp_path, repetitions=1)
     assert len(model.asked) == 5
     assert score(tmp_path).results.coverage.statuses["ok"] == 5
 
@@ -230,7 +232,7 @@ def test_a_model_that_scores_the_choices_is_asked_once(ask: Ask, tmp_path: Path)
 def test_results_are_broken_down_by_the_tasks_own_keys(data: Path, tmp_path: Path) -> None:
     run(data, tmp_path / "all", benchmark="words", task="choose", model="oracle")
     results = score(tmp_path / "all").results
-    assert results.figures["accuracy"].mean == 1.0
+    assert results.metrics["accuracy"].mean == 1.0
     assert {key: set(groups) for key, groups in results.breakdowns.items()} == {
         "split": {"dev", "test"},
         "colour": {"red"},
@@ -252,7 +254,7 @@ def test_recorded_answers_become_a_run_that_is_scored_without_videos(tmp_path: P
     results = score(folder).results
     statuses = {status: count for status, count in results.coverage.statuses.items() if count}
     assert statuses == {"ok": 1, "parse_error": 1, "infra_error": 1}
-    assert results.figures["accuracy"].mean == pytest.approx(1 / 2)
+    assert results.metrics["accuracy"].mean == pytest.approx(1 / 2)
     assert (results.model.name, results.options) == ("somebody", {"steps": 2, "case": False})
     with pytest.raises(ConfigError, match=r"is there already.*Fix"):
         import_recorded(file, tmp_path / "runs", "said")
@@ -267,8 +269,8 @@ def test_all_benchmarks_of_a_folder_run_in_one_start(
     parent.mkdir()
     (parent / "words").symlink_to(data)
     build(small_release, parent / "kitchen", configs=["relations"], sampling={"limit": 3}, cache=False)
-    runner.run(parent, tmp_path / "runs", benchmark="all", model="oracle", runs=1, option="case=false")
-    means = {name: score(tmp_path / "runs" / name).results.figures for name in ("words/choose", "barista/relations")}
+    runner.run(parent, tmp_path / "runs", benchmark="all", model="oracle", repetitions=1, option="case=false")
+    means = {name: score(tmp_path / "runs" / name).results.metrics for name in ("words/choose", "barista/relations")}
     assert means["words/choose"]["accuracy"].mean == means["barista/relations"]["micro_f1"].mean == 1.0
     with pytest.raises(ConfigError, match=r"task.*Fix"):
         runner.run(parent, tmp_path / "other", benchmark="all", task="choose", model="oracle")

@@ -23,7 +23,7 @@ def a_run(dataset: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("described") / "run"
     prices = out.parent / "prices.yaml"
     prices.write_text("oracle: {input: 1.0, output: 2}")
-    run(dataset, out, task="relations", model="oracle", runs=1, limit=3, prices=prices)
+    run(dataset, out, task="relations", model="oracle", repetitions=1, limit=3, prices=prices)
     return out
 
 
@@ -72,7 +72,7 @@ WRONG: dict[str, tuple[object, ...]] = {
     "identity.model.box_format.scale": (0,),
     "identity.model.box_format.size": (1,),
     "name": (5, "two\nlines", "x" * 501),
-    "runs": ("x", 0, True, 1001, 10**30, NAN),
+    "repetitions": ("x", 0, True, 1001, 10**30, NAN),
     "prompts": ({"evil": 1},),
     "prompts.user": (None,),
     "prompts.more": ("x",),

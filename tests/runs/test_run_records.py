@@ -49,7 +49,7 @@ def folder(a_run: Path, tmp_path: Path) -> Path:
 
 def again(dataset: Path, out: Path) -> int:
     """How many samples a start asks."""
-    return run(dataset, out, task="relations", model="oracle", runs=RUNS, limit=EXAMPLES).asked
+    return run(dataset, out, task="relations", model="oracle", repetitions=RUNS, limit=EXAMPLES).asked
 
 
 def only_first(change: Callable[[dict[str, Any]], dict[str, Any]]) -> Callable[[dict[str, Any]], dict[str, Any]]:
@@ -82,14 +82,21 @@ def test_a_byte_that_was_overwritten_costs_one_sample_everywhere_and_it_is_asked
     assert "line 1 is damaged (of " in caplog.text
     assert again(dataset, folder) == 1
     assert counted(folder) == (SAMPLES, SAMPLES)
-    assert score(folder).results.figures == before.figures
+    assert score(folder).results.metrics == before.metrics
     assert compact(folder).after == SAMPLES
     assert counted(folder) == (SAMPLES, SAMPLES)
     assert again(dataset, folder) == 0
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"key": "0" * 64}, {"fingerprint": "0" * 64}, {"example_id": "nobody"}, {"run": RUNS}, {"run": 10**30}]
+    "wrong",
+    [
+        {"key": "0" * 64},
+        {"fingerprint": "0" * 64},
+        {"example_id": "nobody"},
+        {"repetition": RUNS},
+        {"repetition": 10**30},
+    ],
 )
 def test_a_record_of_something_else_is_left_out_everywhere_and_its_sample_is_asked_again(
     dataset: Path, folder: Path, wrong: dict[str, Any], caplog: pytest.LogCaptureFixture
@@ -107,7 +114,7 @@ def test_a_record_of_something_else_is_left_out_everywhere_and_its_sample_is_ask
 
 
 def test_a_smaller_number_of_runs_loses_no_answer_when_the_logs_are_tidied(dataset: Path, folder: Path) -> None:
-    run(dataset, folder, task="relations", model="oracle", runs=1, limit=EXAMPLES)
+    run(dataset, folder, task="relations", model="oracle", repetitions=1, limit=EXAMPLES)
     assert counted(folder) == (EXAMPLES, EXAMPLES)
     compact(folder)
     assert again(dataset, folder) == 0

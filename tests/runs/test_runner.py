@@ -53,8 +53,14 @@ def test_the_oracle_scores_one_on_frozen_and_linked_sets(
     session = run(request.getfixturevalue(kind), tmp_path / "run", model="oracle")
     assert (session.asked, session.already_done) == (SAMPLES, 0)
     results = score(tmp_path / "run").results
-    figure = {"mean": 1.0, "std": 0.0, "runs": [1.0, 1.0, 1.0], "low": pytest.approx(0.025 ** (1 / 6)), "high": 1.0}
-    assert results.figures["micro_f1"].model_dump() == figure, "of six videos no more can be said"
+    metric = {
+        "mean": 1.0,
+        "std": 0.0,
+        "repetitions": [1.0, 1.0, 1.0],
+        "low": pytest.approx(0.025 ** (1 / 6)),
+        "high": 1.0,
+    }
+    assert results.metrics["micro_f1"].model_dump() == metric, "of six videos no more can be said"
     assert results.coverage.is_complete
     assert results.coverage.statuses["ok"] == SAMPLES
 
@@ -71,20 +77,20 @@ def test_a_finished_run_asks_nothing_again(dataset: Path, tmp_path: Path, use: U
 
 def test_more_runs_ask_only_what_is_new(dataset: Path, tmp_path: Path, use: Use) -> None:
     use(FakeModel())
-    run(dataset, tmp_path, runs=1)
-    assert run(dataset, tmp_path, runs=3).asked == 48
+    run(dataset, tmp_path, repetitions=1)
+    assert run(dataset, tmp_path, repetitions=3).asked == 48
     assert score(tmp_path).results.coverage.expected == SAMPLES
 
 
 def test_a_name_is_recorded_and_changes_no_key_and_no_result(dataset: Path, tmp_path: Path, use: Use) -> None:
     fake = use(FakeModel())
-    run(dataset, tmp_path / "run", model="x", runs=1, name="Kitchen 1.2")
+    run(dataset, tmp_path / "run", model="x", repetitions=1, name="Kitchen 1.2")
     before = score(tmp_path / "run")
     first_results = (tmp_path / "run" / "results.json").read_bytes()
-    assert run(dataset, tmp_path / "run", model="x", runs=1, name="Kitchen 1.3").asked == 0
+    assert run(dataset, tmp_path / "run", model="x", repetitions=1, name="Kitchen 1.3").asked == 0
     after = score(tmp_path / "run")
     assert (before.name, after.name) == ("Kitchen 1.2", "Kitchen 1.3")
-    assert after.results.figures == before.results.figures
+    assert after.results.metrics == before.results.metrics
     assert b"Kitchen" not in first_results
     assert len(fake.asked) == SAMPLES // 3
 
@@ -136,13 +142,13 @@ def test_each_kind_of_failure_is_a_status_of_its_own(dataset: Path, tmp_path: Pa
     assert again.coverage.is_complete
 
 
-def test_figures_of_chance_are_low_means_over_runs_and_breakdowns_cover_all_examples(dataset, tmp_path):
+def test_metrics_of_chance_are_low_means_over_runs_and_breakdowns_cover_all_examples(dataset, tmp_path):
     run(dataset, tmp_path, model="chance")
     scored = score(tmp_path)
-    figure = scored.results.figures["micro_f1"]
-    assert 0 < figure.mean < 0.2
-    assert len(set(figure.runs)) > 1
-    assert figure.mean == pytest.approx(sum(figure.runs) / 3)
+    metric = scored.results.metrics["micro_f1"]
+    assert 0 < metric.mean < 0.2
+    assert len(set(metric.repetitions)) > 1
+    assert metric.mean == pytest.approx(sum(metric.repetitions) / 3)
     assert set(scored.results.breakdowns["preparation"]) == {"capsule", "portafilter", "fully automatic"}
     for groups in scored.results.breakdowns.values():
         assert sum(group.examples for group in groups.values()) == 24
@@ -203,7 +209,7 @@ def test_results_are_checked_against_their_schema(dataset: Path, tmp_path: Path)
     run(dataset, tmp_path, limit=2)
     score(tmp_path)
     assert read_results(tmp_path / "results.json").primary == "micro_f1"
-    for damage in ({"surprise": 1}, {"runs": "many"}, {"coverage": {}}, {"schema_version": 1}):
+    for damage in ({"surprise": 1}, {"repetitions": "many"}, {"coverage": {}}, {"schema_version": 1}):
         data = {**json.loads((tmp_path / "results.json").read_text()), **damage}
         (tmp_path / "broken.json").write_text(json.dumps(data))
         with pytest.raises(DataError, match=next(iter(damage))):
@@ -214,7 +220,7 @@ def test_a_frozen_file_runs_and_scores_beside_the_videos(dataset: Path, small_re
     frozen = dataset / "frozen/relations.jsonl"
     run(frozen, tmp_path / "run", root=small_release)
     results = score(tmp_path / "run").results
-    assert results.figures["micro_f1"].mean == 1.0
+    assert results.metrics["micro_f1"].mean == 1.0
     assert results.dataset.examples == 24
     with pytest.raises(ConfigError, match="--root"):
         run(frozen, tmp_path / "other")
@@ -280,19 +286,19 @@ def test_answers_to_another_prompt_are_never_counted(
     dataset: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Keys alone do not tell: a record names its own question."""
-    run(dataset, tmp_path / "ours", model="oracle", runs=1)
+    run(dataset, tmp_path / "ours", model="oracle", repetitions=1)
     (tmp_path / "relations.yaml").write_text("version: 1\nsystem: Other words\nuser: '{legend}'\n")
-    run(dataset, tmp_path / "theirs", model="oracle", runs=1, prompts=tmp_path)
+    run(dataset, tmp_path / "theirs", model="oracle", repetitions=1, prompts=tmp_path)
     change_lines(tmp_path / "theirs/samples.jsonl", lambda line: line | {"text": "[]"})
     with (tmp_path / "ours/samples.jsonl").open("ab") as file:
         file.write((tmp_path / "theirs/samples.jsonl").read_bytes())
-    assert score(tmp_path / "ours").results.figures["micro_f1"].mean == 1.0
+    assert score(tmp_path / "ours").results.metrics["micro_f1"].mean == 1.0
     assert "24 records are not of this run" in caplog.text
 
 
 def test_statuses_are_those_of_the_answers_as_they_are_read_now(dataset: Path, tmp_path: Path, use: Use) -> None:
     use(FakeModel())
-    run(dataset, tmp_path, runs=1)
+    run(dataset, tmp_path, repetitions=1)
     change_lines(tmp_path / "samples.jsonl", lambda line: line | {"text": "nothing to read"})
     coverage = score(tmp_path).results.coverage
     assert (coverage.answered, coverage.statuses["ok"], coverage.statuses["parse_error"]) == (0, 0, 24)
@@ -301,11 +307,11 @@ def test_statuses_are_those_of_the_answers_as_they_are_read_now(dataset: Path, t
 def test_a_file_of_answers_to_a_task_without_boxes_need_not_say_how_boxes_are_written(
     dataset: Path, tmp_path: Path
 ) -> None:
-    run(dataset, tmp_path / "oracle", runs=1, model="oracle")
+    run(dataset, tmp_path / "oracle", repetitions=1, model="oracle")
     rows = [{"example_id": record.example_id, "answer": record.text} for record in read_folder(tmp_path / "oracle")]
     answers = tmp_path / "answers.jsonl"
     answers.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    assert run(dataset, tmp_path / "run", runs=1, model=f"predictions:{answers}").asked == len(rows)
+    assert run(dataset, tmp_path / "run", repetitions=1, model=f"predictions:{answers}").asked == len(rows)
 
 
 def test_a_damaged_session_line_costs_its_seconds_alone(dataset: Path, tmp_path: Path) -> None:
@@ -329,7 +335,7 @@ def test_what_a_model_fails_to_return_is_a_failure_of_that_sample(
 ) -> None:
     model = use(FakeModel())
     monkeypatch.setattr(model, "generate", lambda requests, config: returned)
-    session = run(dataset, tmp_path, limit=3, runs=1)
+    session = run(dataset, tmp_path, limit=3, repetitions=1)
     assert (session.asked, session.failed) == (0, 3)
     assert "the model returned" in session.first_failure
 
@@ -361,13 +367,13 @@ def test_a_full_disk_costs_the_answer_that_was_written_and_is_named(dataset: Pat
     use(Filling())
     try:
         with pytest.raises(OSError, match=r"run/samples\.jsonl"):
-            run(dataset, out, task="relations", runs=3)
+            run(dataset, out, task="relations", repetitions=3)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert (out / "samples.jsonl").stat().st_size == 20_000
     whole = list(read_records(out / "samples.jsonl"))
     assert 24 < len(whole) < SAMPLES
     rest = use(FakeModel())
-    run(dataset, out, task="relations", runs=3)
+    run(dataset, out, task="relations", repetitions=3)
     assert len(rest.asked) == SAMPLES - len(whole)
     assert list(read_records(out / "samples.jsonl"))[: len(whole)] == whole

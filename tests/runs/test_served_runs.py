@@ -11,7 +11,7 @@ from barista_bench.models.served import client as served_client
 from barista_bench.reporting import write_report
 from barista_bench.reporting.analyses import analyse
 from barista_bench.reporting.view import build_report
-from barista_bench.runs.ask.config import RunConfig, checked
+from barista_bench.runs.ask.config import RunConfig, check_settings
 from barista_bench.runs.ask.runner import estimate, estimate_text
 from barista_bench.runs.score.results import ALL_REASONING, summary_line
 from barista_bench.runs.score.scoring import score
@@ -61,7 +61,7 @@ def test_the_key_stands_in_no_log_result_report_or_message(
     echo = json.dumps({"error": {"message": f"bad header Authorization: Bearer {KEY}"}}).encode()
     echoing = [Fault("status", 400, body=echo), Fault("status", 500, body=echo)]
     with ServedStandIn(random_faults(0, 0.4, echoing)) as server:
-        session = run(dataset, tmp_path / "run", runs=1, **settings(server, max_attempts=2))
+        session = run(dataset, tmp_path / "run", repetitions=1, **settings(server, max_attempts=2))
     assert session.failed
     assert any(call.headers["authorization"] == f"Bearer {KEY}" for call in server.calls)
     write_report([score(tmp_path / "run")], tmp_path / "report", samples=30)
@@ -75,14 +75,14 @@ def test_a_dry_run_estimates_tokens_and_cost_and_sends_nothing(dataset: Path, tm
     prices.write_text(json.dumps({"m": {"input": 1.0, "output": 2.0}}))
     with ServedStandIn() as server:
         values = settings(server, data=str(dataset), out=tmp_path / "run", max_new_tokens=100, prices=prices)
-        estimated = estimate(checked(RunConfig, values))
+        estimated = estimate(check_settings(RunConfig, values))
     assert not server.calls
     assert not (tmp_path / "run").exists()
     assert (estimated.requests, estimated.samples, estimated.images) == (24, 72, 48)
     assert estimated.max_output_tokens == 72 * 100
     assert estimated.cost == pytest.approx((estimated.input_tokens * 1.0 + estimated.max_output_tokens * 2.0) / 1e6)
     assert "US dollars" in estimate_text(estimated)
-    blind = estimate(checked(RunConfig, values | {"model": "text_only:served:m"}))
+    blind = estimate(check_settings(RunConfig, values | {"model": "text_only:served:m"}))
     assert (blind.requests, blind.images) == (24, 0)
     assert blind.input_tokens < estimated.input_tokens
 
@@ -99,8 +99,8 @@ def test_refusals_count_odd_answers_are_told_and_none_of_them_is_asked_again(dat
         Fault("reply", change=change_message(content=None, reasoning_content="It is the cup.")),
     ]
     with ServedStandIn(of_its_turn) as server:
-        session = run(dataset, tmp_path / "run", runs=1, **settings(server))
-        run(dataset, tmp_path / "run", runs=1, **settings(server))
+        session = run(dataset, tmp_path / "run", repetitions=1, **settings(server))
+        run(dataset, tmp_path / "run", repetitions=1, **settings(server))
     turns = Counter(int(call.digest, 16) % len(odd_replies) for call in server.calls)
     assert (session.asked, session.failed, len(server.calls)) == (24, 0, 24)
     scored = score(tmp_path / "run")

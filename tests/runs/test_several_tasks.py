@@ -11,7 +11,7 @@ from barista_bench.data.folder import build
 from barista_bench.errors import ConfigError
 from barista_bench.runs.ask import runner
 from barista_bench.runs.ask.asking import Asker
-from barista_bench.runs.ask.config import RunConfig, checked
+from barista_bench.runs.ask.config import RunConfig, check_settings
 from barista_bench.runs.ask.runner import estimate, estimate_text, run
 from barista_bench.runs.score.scoring import score
 from tests.runs.made_logs import read_folder
@@ -80,8 +80,9 @@ def test_a_task_named_twice_is_refused(three_tasks: Path, tmp_path: Path) -> Non
 
 
 def test_a_dry_run_counts_and_asks_nothing(three_tasks: Path, tmp_path: Path) -> None:
-    config = checked(
-        RunConfig, {"data": str(three_tasks), "model": "oracle", "out": tmp_path / "run", "task": TASKS, "runs": 2}
+    config = check_settings(
+        RunConfig,
+        {"data": str(three_tasks), "model": "oracle", "out": tmp_path / "run", "task": TASKS, "repetitions": 2},
     )
     estimated = estimate(config)
     examples = {task: len(list((three_tasks / f"frozen/{task}.jsonl").open())) for task in TASKS}
@@ -98,9 +99,9 @@ def test_a_dry_run_counts_and_asks_nothing(three_tasks: Path, tmp_path: Path) ->
 
 
 def test_a_dry_run_leaves_out_what_is_answered(three_tasks: Path, tmp_path: Path) -> None:
-    run(three_tasks, tmp_path, task=TASKS, model="chance", runs=1)
-    config = checked(
-        RunConfig, {"data": str(three_tasks), "out": tmp_path, "task": TASKS, "model": "chance", "runs": 3}
+    run(three_tasks, tmp_path, task=TASKS, model="chance", repetitions=1)
+    config = check_settings(
+        RunConfig, {"data": str(three_tasks), "out": tmp_path, "task": TASKS, "model": "chance", "repetitions": 3}
     )
     estimated = estimate(config)
     assert estimated.samples == 2 * sum(estimated.tasks.values())
@@ -113,7 +114,7 @@ def test_greedy_answers_are_the_same_from_any_batch_size_and_number_of_processes
 ) -> None:
     """Relations show two images and the other tasks one, of different sizes, all in the same batches."""
     model = str(make_tiny_model(tmp_path / "model", kind))
-    settings = {"task": "all", "model": model, "temperature": 0, "runs": 1, "limit": 4, "max_new_tokens": 6}
+    settings = {"task": "all", "model": model, "temperature": 0, "repetitions": 1, "limit": 4, "max_new_tokens": 6}
 
     def texts(name: str) -> dict[str, str | None]:
         return {r.example_id: r.text for task in TASKS for r in read_folder(tmp_path / name / task)}
@@ -136,7 +137,7 @@ def test_greedy_answers_are_the_same_from_any_batch_size_and_number_of_processes
 def test_one_task_lies_where_several_would_and_an_older_folder_is_gone_on_with(
     three_tasks: Path, tmp_path: Path
 ) -> None:
-    settings = {"model": "chance", "runs": 1, "limit": 2}
+    settings = {"model": "chance", "repetitions": 1, "limit": 2}
     for task in ("relations", "referring"):
         assert run(three_tasks, tmp_path / "runs", task=task, **settings).asked == 2
     assert run(three_tasks, tmp_path / "runs", task=("relations", "referring"), **settings).asked == 0
@@ -151,7 +152,7 @@ def test_one_task_lies_where_several_would_and_an_older_folder_is_gone_on_with(
 @pytest.mark.full
 @pytest.mark.usefixtures("ready_workers")
 def test_the_number_of_processes_that_score_changes_no_byte(three_tasks: Path, tmp_path: Path) -> None:
-    run(three_tasks, tmp_path, task=TASKS, model="chance", runs=2)
+    run(three_tasks, tmp_path, task=TASKS, model="chance", repetitions=2)
     files = [tmp_path / task / name for task in TASKS for name in ("results.json", "scores.jsonl")]
     written = []
     for number in ("1", "2"):

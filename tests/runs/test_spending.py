@@ -49,7 +49,7 @@ def asked(dataset: Path, out: Path, server: ServedStandIn, **settings: Any) -> A
 def content(folder: Path) -> list[dict[str, Any]]:
     """All records of a run without their seconds, in one order."""
     records = [msgspec.structs.asdict(record) | {"seconds": None} for record in read_folder(folder)]
-    return sorted(records, key=lambda record: (record["example_id"], record["run"]))
+    return sorted(records, key=lambda record: (record["example_id"], record["repetition"]))
 
 
 @pytest.mark.parametrize("draws", [1, 2])
@@ -165,7 +165,7 @@ def test_logs_that_do_not_say_what_was_thought_and_cached_are_read_as_not_knowin
     dataset: Path, tmp_path: Path, prices: Path
 ) -> None:
     with ServedStandIn(lambda _: Fault("reply", change=thinks)) as server:
-        asked(dataset, tmp_path, server, runs=1, prices=prices)
+        asked(dataset, tmp_path, server, repetitions=1, prices=prices)
     now = score(tmp_path).results
     later = {"thinking_tokens", "cached_tokens"}
     change_lines(

@@ -16,10 +16,10 @@ from barista_bench.data.dataset import ExampleSet, LoadedExample, open_examples
 from barista_bench.data.shared_frames import FrameStore, StageClock, encode_image, open_image, size_of_images
 from barista_bench.errors import DataError
 from barista_bench.models import Request
-from barista_bench.models.ablations import ablated
+from barista_bench.models.ablations import ablate
 from barista_bench.models.base import sends_files
 from barista_bench.models.served.model import ServedModel
-from barista_bench.runs.ask.config import RunConfig, checked
+from barista_bench.runs.ask.config import RunConfig, check_settings
 from barista_bench.runs.ask.opening import open_tasks
 from barista_bench.runs.ask.prefetch import decode_ahead
 from barista_bench.runs.ask.runner import run_config
@@ -60,9 +60,16 @@ def linked(six_release: Path, made_once: MadeOnce) -> Path:
 
 
 def ask(data: Path, out: Path, server: ServedStandIn, **settings: object) -> None:
-    config = {"data": str(data), "out": out, "model": "served:m", "base_url": server.url, "runs": 1, "limit": FIRST}
+    config = {
+        "data": str(data),
+        "out": out,
+        "model": "served:m",
+        "base_url": server.url,
+        "repetitions": 1,
+        "limit": FIRST,
+    }
     config["task"] = THREE
-    asked = checked(RunConfig, {**config, "api_key_env": None, **settings})
+    asked = check_settings(RunConfig, {**config, "api_key_env": None, **settings})
     run_config(asked, open_tasks(asked))
 
 
@@ -100,7 +107,7 @@ def test_local_models_see_the_pixels_of_the_stored_bytes(six_tasks: Path) -> Non
 
 def test_an_ablation_keeps_files_beside_their_pictures() -> None:
     model = ServedModel.load("m", base_url="http://127.0.0.1:9/v1", api_key_env=None)
-    assert all(sends_files(ablated(model, name)) for name in ("text_only", "first_frame", "shuffled_frames"))
+    assert all(sends_files(ablate(model, name)) for name in ("text_only", "first_frame", "shuffled_frames"))
     pictures = tuple(Image.new("RGB", (8, 8), (shade, 0, 0)) for shade in range(4))
     files = tuple(encode_image(picture, overlay=True) for picture in pictures)
     request = Request("r", None, pictures, files=files)  # type: ignore[arg-type]

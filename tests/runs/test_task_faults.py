@@ -19,7 +19,7 @@ from barista_bench.errors import TaskError
 from barista_bench.models import Completion, Failure, GenerationConfig, ModelIdentity, Request
 from barista_bench.models.base import AnsweredRequest
 from barista_bench.reporting import write_report
-from barista_bench.runs.ask.config import RunConfig, checked
+from barista_bench.runs.ask.config import RunConfig, check_settings
 from barista_bench.runs.ask.opening import open_tasks
 from barista_bench.runs.ask.runner import run, run_config
 from barista_bench.runs.log.inputs import sample_seeds
@@ -89,7 +89,7 @@ def marked(text: str, *rest: object) -> bool:
 
 def examples_of(data: Path, benchmark: str, task: str, limit: int = EXAMPLES) -> Sequence[Example]:
     settings = {"data": str(data), "out": Path("none"), "benchmark": benchmark, "task": task, "limit": limit}
-    (opened,) = open_tasks(checked(RunConfig, {**settings, "model": "oracle", "split": SPLITS[benchmark]}))
+    (opened,) = open_tasks(check_settings(RunConfig, {**settings, "model": "oracle", "split": SPLITS[benchmark]}))
     return opened.examples.examples
 
 
@@ -119,7 +119,7 @@ def test_an_answer_at_which_a_parser_raises_costs_no_other_of_any_task(
     expected = {(example, run): text for example, text in answers.items() for run in (0, 1)}
     expected[unforeseen, 0] = MARKER
     settings: dict[str, Any] = {"benchmark": benchmark, "task": name, "model": "oracle", "split": SPLITS[benchmark]}
-    settings |= {"limit": MOST, "runs": 2}
+    settings |= {"limit": MOST, "repetitions": 2}
     settings["option"] = ("matcher=exact",) if benchmark == "tog_bench" else ()  # the default's model is on the Hub
     model = use(Reciter(answers, dict.fromkeys(sample_seeds(kind(), unforeseen, 0), MARKER)))
     with pytest.MonkeyPatch.context() as patch:
@@ -129,7 +129,7 @@ def test_an_answer_at_which_a_parser_raises_costs_no_other_of_any_task(
         assert session.first_fault.startswith(
             f"{benchmark}/{name}: parse raised IndexError: list index out of range for {unforeseen}. Fix"
         )
-        logged = {(record.example_id, record.run): record.text for record in read_folder(tmp_path / name)}
+        logged = {(record.example_id, record.repetition): record.text for record in read_folder(tmp_path / name)}
         assert logged == expected
         scored = score(tmp_path / name)
         coverage = scored.results.coverage
@@ -159,7 +159,7 @@ def two_tasks(small_release: Path, made_once: MadeOnce) -> Path:
     return made_once("faults/two_tasks", lambda out: build(small_release, out, **settings))
 
 
-SETTINGS = {"task": "relations", "model": "oracle", "limit": EXAMPLES, "runs": 1}
+SETTINGS = {"task": "relations", "model": "oracle", "limit": EXAMPLES, "repetitions": 1}
 
 
 @pytest.mark.parametrize("model_class", [Reciter, StreamingReciter])
@@ -204,7 +204,7 @@ def test_the_commands_name_the_task_and_the_example_and_end_with_an_error(
     unforeseen = next(iter(answers))
     use(Reciter({**answers, unforeseen: MARKER}))
     break_method(monkeypatch, Relations, "parse", marked)
-    flags = ["--task", "relations", "--limit", str(EXAMPLES), "--runs", "1", "--no-progress"]
+    flags = ["--task", "relations", "--limit", str(EXAMPLES), "--repetitions", "1", "--no-progress"]
     commands = [
         ["run", str(dataset), "--model", "oracle", "--out", str(tmp_path), *flags],
         ["score", str(tmp_path / "relations")],
@@ -280,7 +280,7 @@ def test_one_sample_of_which_no_statistics_can_be_made_costs_no_other(
     )
     scored = score(tmp_path / "relations")
     assert scored.results.coverage.statuses["task_error"] == 1
-    assert scored.results.figures["micro_f1"].mean == 1.0
+    assert scored.results.metrics["micro_f1"].mean == 1.0
     (faulty,) = (sample for sample in scored.samples if not sample.is_counted)
     assert f"statistics raised IndexError: list index out of range for {name}" in str(faulty.record.error)
 
@@ -289,7 +289,7 @@ def test_statistics_that_raise_for_the_set_refuse_that_task_by_name_and_no_other
     two_tasks: Path, use: Use, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     break_method(monkeypatch, Relations, "statistics", lambda samples: len(samples) > 1)
-    settings = {"out": tmp_path / "runs", "limit": EXAMPLES, "runs": 1}
+    settings = {"out": tmp_path / "runs", "limit": EXAMPLES, "repetitions": 1}
     evaluation = evaluate(two_tasks, "oracle", task="all", **settings)
     assert [run.task.name for run in evaluation.runs] == ["referring"]
     assert f"relations: statistics raised IndexError: list index out of range for {EXAMPLES} samples" in str(
@@ -350,9 +350,9 @@ def test_several_tasks_of_one_start_lose_nothing_to_one_of_them(
         "task": "all",
         "model": "oracle",
         "limit": EXAMPLES,
-        "runs": 1,
+        "repetitions": 1,
     }
-    config = checked(RunConfig, settings)
+    config = check_settings(RunConfig, settings)
     opened = open_tasks(config)
     answers = {
         example.example_id: item.task.reference_answer(example, BoxFormat())
@@ -374,7 +374,7 @@ def test_an_answer_on_the_way_is_kept_when_the_next_question_cannot_be_made(
     data, kind = built("vista"), task_class("vista", "virtual_home")
     answers = true_answers(examples_of(data, "vista", "virtual_home", MOST), kind)
     name = next(iter(answers))
-    settings = {"benchmark": "vista", "task": "virtual_home", "model": "oracle", "limit": MOST, "runs": 1}
+    settings = {"benchmark": "vista", "task": "virtual_home", "model": "oracle", "limit": MOST, "repetitions": 1}
 
     class Talker(Reciter):
         def generate(self, requests: Sequence[Request], config: GenerationConfig) -> list[list[Completion | Failure]]:

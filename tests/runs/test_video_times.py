@@ -52,7 +52,7 @@ def watched(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Watched:
     def watch(data: Path, *model: object, folder: str = "run", **settings: object) -> Watcher:
         watcher = Watcher(*model)  # type: ignore[arg-type]
         monkeypatch.setattr(runner, "load_model", lambda *_: watcher)
-        run(data, tmp_path / folder, model="watcher", runs=1, **settings)
+        run(data, tmp_path / folder, model="watcher", repetitions=1, **settings)
         return watcher
 
     return watch

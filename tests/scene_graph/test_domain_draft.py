@@ -115,7 +115,7 @@ def test_verbs_are_said_as_people_say_them_before_a_noun(tmp_path: Path) -> None
 def test_counts_and_places_are_those_of_the_graph(small_kitchen: Path, words: GraphWords) -> None:
     activities = [row for video in SceneGraph(small_kitchen) for row in video.activities()]
     counts = Counter(row.name.lower().partition(" ")[0] for row in activities)
-    assert {verb: words.counts["verb", verb] for (verb,) in words.ranked("verb")} == counts
+    assert {verb: words.counts["verb", verb] for (verb,) in words.rank_words("verb")} == counts
     first, *others = words.places["verb", "grasp"]
     assert len(others) == MOST_PLACES - 1
     video = SceneGraph(small_kitchen)[first.video_id]

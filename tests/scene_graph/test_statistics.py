@@ -120,10 +120,10 @@ def test_a_release_without_segments_and_relations_is_shown_too(tmp_path: Path) -
     content = document()
     content["annotations"], content["activities"], content["process_steps"] = [], [], []
     root = write_release(tmp_path / "root", content=content, video=False)
-    figures = statistics(SceneGraph(root))
-    assert (figures.instances, figures.relation_rows, figures.attribute_rows) == (0, 0, 0)
-    assert figures.objects_per_frame.histogram == [40]
-    assert len(write_statistics(figures, tmp_path / "out")) == 2 + 2 * 6
+    metrics = statistics(SceneGraph(root))
+    assert (metrics.instances, metrics.relation_rows, metrics.attribute_rows) == (0, 0, 0)
+    assert metrics.objects_per_frame.histogram == [40]
+    assert len(write_statistics(metrics, tmp_path / "out")) == 2 + 2 * 6
 
 
 def test_without_matplotlib_the_tables_are_written_and_the_extra_is_named(
@@ -137,5 +137,5 @@ def test_without_matplotlib_the_tables_are_written_and_the_extra_is_named(
 
 
 def test_real_clips_have_statistics(real_release: Path) -> None:
-    figures = statistics(SceneGraph(real_release))
-    assert figures.instances == sum(c.instances for c in figures.category_counts.values()) > 0
+    metrics = statistics(SceneGraph(real_release))
+    assert metrics.instances == sum(c.instances for c in metrics.category_counts.values()) > 0

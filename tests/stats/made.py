@@ -50,11 +50,11 @@ class Quiz(Bare):
 
 
 def drawn_out(task: Task, samples: Sequence[Scored], weights: Any) -> dict[str, list[float]]:
-    """What `aggregate` says of each resample, sample by sample: what `SampleStatistics.figures` gives, slowly."""
+    """What `SampleStatistics.compute_metrics` gives, by `aggregate` of each resample, slowly."""
     resamples = [[s for s, count in zip(samples, row, strict=True) for _ in range(int(count))] for row in weights]
-    figures = [task.aggregate(resample) if resample else {} for resample in resamples]
-    names = {name for resampled in figures for name, value in resampled.items() if isinstance(value, float)}
-    return {name: [resampled.get(name, np.nan) for resampled in figures] for name in names}
+    metrics = [task.aggregate(resample) if resample else {} for resample in resamples]
+    names = {name for resampled in metrics for name, value in resampled.items() if isinstance(value, float)}
+    return {name: [resampled.get(name, np.nan) for resampled in metrics] for name in names}
 
 
 def quiz_run(samples: Sequence[ScoredSample], task: Task | None = None) -> ScoredRun:

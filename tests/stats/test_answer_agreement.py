@@ -66,7 +66,7 @@ def test_choices_agree_as_counted_by_hand(scored: Runs) -> None:
     chosen: dict[str, dict[str, Any]] = {run.results.model.name: {} for run in runs}
     for run in runs:
         for sample in run.samples:
-            if sample.record.run == 0 and sample.prediction:
+            if sample.record.repetition == 0 and sample.prediction:
                 chosen[run.results.model.name][sample.example.example_id] = sample.prediction.value["choice_id"]
     rows = {row.raters: row for row in answer_agreement(runs)}
     assert list(rows) == [*combinations(chosen, 2), tuple(chosen)]
@@ -83,7 +83,7 @@ def test_other_answers_are_scored_both_ways(scored: Runs) -> None:
     """F1 of relations is the same from either side, so that the oracle's partner has its own scores."""
     fair = scored["fair", "relations"]
     (row,) = answer_agreement([fair, scored["oracle", "relations"]])
-    scores = [s.scores["f1"] for s in fair.samples if s.record.run == 0 and s.prediction]
+    scores = [s.scores["f1"] for s in fair.samples if s.record.repetition == 0 and s.prediction]
     assert (row.same, row.alpha, row.examples) == (None, None, len(scores))
     assert row.score == pytest.approx(sum(scores) / len(scores))
 

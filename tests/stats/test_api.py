@@ -16,20 +16,20 @@ from tests.six_tasks import Runs
 
 
 def test_evaluate_runs_and_scores_and_asks_nothing_twice(six_tasks: Path, tmp_path: Path) -> None:
-    first = evaluate(six_tasks, "chance", task="activity", runs=2, out=tmp_path / "runs")
+    first = evaluate(six_tasks, "chance", task="activity", repetitions=2, out=tmp_path / "runs")
     log = (tmp_path / "runs" / "activity" / "samples.jsonl").read_bytes()
-    again = evaluate(six_tasks, "chance", task="activity", runs=2, out=tmp_path / "runs")
+    again = evaluate(six_tasks, "chance", task="activity", repetitions=2, out=tmp_path / "runs")
     assert (tmp_path / "runs" / "activity" / "samples.jsonl").read_bytes() == log
     pd.testing.assert_frame_equal(first.to_frame(), again.to_frame())
     assert set(first.to_frame().columns) == {
-        "model", "task", "figure", "primary", "mean", "std", "low", "high", "runs", "expected", "scored", "answered",
-        "trained_on",
+        "model", "task", "metric", "primary", "mean", "std", "low", "high", "repetitions", "expected", "scored",
+        "answered", "trained_on",
     }  # fmt: skip
 
 
 def test_a_folder_is_named_after_the_model(six_tasks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    done = evaluate(six_tasks, "text_only:chance", task=("activity", "relations"), runs=1, limit=4)
+    done = evaluate(six_tasks, "text_only:chance", task=("activity", "relations"), repetitions=1, limit=4)
     parent = Path("runs/text_only_chance")
     assert [run.folder for run in done.runs] == [parent / "activity", parent / "relations"]
     assert len(done.samples) == 8
@@ -48,15 +48,15 @@ def test_what_is_unknown_is_refused_and_what_there_is_can_be_seen(six_tasks: Pat
 def test_frames_hold_what_results_and_logs_hold(scored: Runs) -> None:
     run = scored["fair", "relations"]
     loaded = load_results(run.folder)
-    primary = loaded.figures.query("primary").iloc[0]
-    figure = run.results.figures["micro_f1"]
+    primary = loaded.metrics.query("primary").iloc[0]
+    metric = run.results.metrics["micro_f1"]
     assert (primary["mean"], primary["std"], primary["low"], primary["high"]) == (
-        figure.mean, figure.std, figure.low, figure.high,
+        metric.mean, metric.std, metric.low, metric.high,
     )  # fmt: skip
     assert len(loaded.samples) == len(run.samples)
     assert_allclose(loaded.samples.f1, [s.scores["f1"] for s in run.samples])
     table = loaded.breakdown(["preparation"], intervals=False)
-    assert_allclose(table["mean"], [row.figure.mean for row in breakdown(run, "preparation", intervals=False)])
+    assert_allclose(table["mean"], [row.metric.mean for row in breakdown(run, "preparation", intervals=False)])
 
 
 def test_compare_takes_folders_runs_and_evaluations(scored: Runs) -> None:
@@ -97,7 +97,7 @@ def test_the_analyse_command_writes_every_table_that_the_runs_allow(scored: Runs
     assert done.exit_code == 0, done.output
     names = {path.stem for path in (tmp_path / "out").glob("*.csv")}
     assert names == {
-        "figures", "breakdowns", "failures", "consistency", "comparisons", "rank_agreement",
+        "metrics", "breakdowns", "failures", "consistency", "comparisons", "rank_agreement",
         "answer_agreement", "propagation", "baselines",
     }  # fmt: skip
     done = CliRunner().invoke(
@@ -110,11 +110,11 @@ def test_the_analyse_command_writes_every_table_that_the_runs_allow(scored: Runs
 def test_results_show_themselves_in_a_few_lines(scored: Runs) -> None:
     evaluation = Evaluation(tuple(scored["fair", task] for task in ("activity", "relations")), {"<b>vqa": "no answers"})
     table = evaluation.to_frame()
-    figure = table[(table["task"] == "relations") & table["primary"]].iloc[0]
-    row = ["fair", "barista/relations", "micro_f1", f"{figure['mean']:.3f}", f"[{figure['low']:.3f},"]
+    metric = table[(table["task"] == "relations") & table["primary"]].iloc[0]
+    row = ["fair", "barista/relations", "micro_f1", f"{metric['mean']:.3f}", f"[{metric['low']:.3f},"]
     lines = repr(evaluation).splitlines()
     assert lines[2].split()[:5] == row
-    assert lines[2].endswith(f" {figure['answered']}/{figure['expected']}")
+    assert lines[2].endswith(f" {metric['answered']}/{metric['expected']}")
     assert lines[3:] == ["not scored: <b>vqa: no answers"]
     page = evaluation._repr_html_()
     assert all(f"<td>{cell}</td>" in page for cell in row[:4])
@@ -145,7 +145,7 @@ def test_a_plot_of_another_name_is_refused_and_one_of_a_name_is_written_too(scor
     assert sorted(path.suffix for path in (tmp_path / "new").iterdir()) == [".csv", ".pdf", ".svg", ".tex"]
 
 
-def test_incomplete_figures_and_those_of_seen_videos_are_marked_in_tables_and_pictures(scored: Runs) -> None:
+def test_incomplete_metrics_and_those_of_seen_videos_are_marked_in_tables_and_pictures(scored: Runs) -> None:
     run = scored["fair", "activity"]
     coverage = run.results.coverage.model_copy(update={"scored": 3})
     results = run.results.model_copy(update={"coverage": coverage, "trained_on": 2})

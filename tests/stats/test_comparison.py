@@ -35,7 +35,7 @@ def frame(run: ScoredRun) -> pd.DataFrame:
         {
             "example": s.example.example_id,
             "video": s.example.video_id,
-            "run": s.record.run,
+            "run": s.record.repetition,
             "score": s.scores[run.task.sample_score],
         }
         for s in run.samples
@@ -65,7 +65,7 @@ def test_sample_scores_are_compared_as_pandas_and_scipy_do(scored: Runs, task: s
 
 @pytest.mark.full
 @pytest.mark.parametrize("task", ["relations", "hand_object", "activity", "grounding"])
-def test_the_primary_figure_is_tested_as_by_swapping_videos_one_way_after_another(scored: Runs, task: str) -> None:
+def test_the_primary_metric_is_tested_as_by_swapping_videos_one_way_after_another(scored: Runs, task: str) -> None:
     """Every way to exchange the first four videos' answers, each aggregated by the task itself."""
     keep = {f"v{i}" for i in range(4)}
     first, second = (restricted(scored[model, task], keep) for model in ("fair", "weak"))
@@ -80,7 +80,7 @@ def test_the_primary_figure_is_tested_as_by_swapping_videos_one_way_after_anothe
                 chosen = [
                     (theirs if mine.example.video_id in swapped else mine)
                     for mine, theirs in zip(run.samples, other.samples, strict=True)
-                    if mine.record.run == number
+                    if mine.record.repetition == number
                 ]
                 sides[side].append(metric.aggregate([Scored(s.example, s.prediction) for s in chosen])[metric.primary])
         gaps.append(np.mean(sides[0]) - np.mean(sides[1]))
@@ -150,7 +150,7 @@ def test_of_two_runs_the_incomplete_one_is_named(scored: Runs) -> None:
 
 
 def test_runs_over_different_examples_are_refused_and_the_difference_named(scored: Runs, tmp_path, six_tasks) -> None:
-    run_model(six_tasks, tmp_path / "short", task="activity", runs=1, model="chance", limit=5)
+    run_model(six_tasks, tmp_path / "short", task="activity", repetitions=1, model="chance", limit=5)
     short = score(tmp_path / "short")
     with pytest.raises(DataError, match=r"different examples: 31 only in .*activity_mcq.*Fix"):
         compare_pair(scored["strong", "activity"], short)

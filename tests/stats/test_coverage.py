@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from barista_bench.core.resampling import DIFFERENCE, SCORE, Bounds, figure_interval, interval_weights
+from barista_bench.core.resampling import DIFFERENCE, SCORE, Bounds, interval_weights, metric_interval
 from barista_bench.core.statistics import Floats
 
 Units = tuple[Floats, Floats]
@@ -87,7 +87,7 @@ def test_intervals_hold_the_truth_where_it_is_in_the_middle_and_at_the_edges(cou
             part, whole = draw(rng, count)
             values = (weights @ part) / (weights @ whole)
             differing = int((np.abs(values[1 + count :]) > 1e-12).sum())
-            found = figure_interval(values, bounds, telling=differing + 1 if bounds == DIFFERENCE else None)
+            found = metric_interval(values, bounds, telling=differing + 1 if bounds == DIFFERENCE else None)
             covered += found is None or found.low - 1e-9 <= truth <= found.high + 1e-9
         held[name] = covered / RUNS
     print(count, held)

@@ -33,8 +33,8 @@ from tests.stats.made import Quiz, quiz_example, quiz_run, quiz_sample
 
 
 def aggregated(run: ScoredRun, samples) -> list[float]:
-    numbers = sorted({s.record.run for s in samples})
-    groups = [[Scored(s.example, s.prediction) for s in samples if s.record.run == n] for n in numbers]
+    numbers = sorted({s.record.repetition for s in samples})
+    groups = [[Scored(s.example, s.prediction) for s in samples if s.record.repetition == n] for n in numbers]
     return [run.task.aggregate(group)[run.task.primary] for group in groups]
 
 
@@ -45,10 +45,10 @@ def test_breakdown_by_preparation_is_that_of_each_preparations_samples(scored: R
     assert [row.value for row in rows] == ["capsule", "fully automatic", "portafilter"]
     for row in rows:
         members = [s for s in run.samples if s.example.metadata["preparation"] == row.value]
-        assert_allclose(row.figure.runs, aggregated(run, members))
+        assert_allclose(row.metric.repetitions, aggregated(run, members))
         assert row.examples == len({s.example.example_id for s in members})
         assert (row.units, row.samples) == (3, len(members))
-        assert row.figure.low is not None
+        assert row.metric.low is not None
     assert sum(row.samples for row in rows) == len(run.samples)
 
 
@@ -61,7 +61,7 @@ def test_breakdowns_together_are_those_of_each_key_alone(scored: Runs) -> None:
     assert breakdowns(run, [], intervals=False) == {}
 
 
-def test_a_group_without_the_figure_has_no_row() -> None:
+def test_a_group_without_the_metric_has_no_row() -> None:
     class Odd(Quiz):
         def statistics(self, samples):
             rows = [{"right": 1.0, "asked": float(s.example.metadata["kind"] == "asked")} for s in samples]
@@ -78,7 +78,7 @@ def test_an_example_with_several_values_counts_in_each_of_their_groups(scored: R
     rows = {row.value: row for row in breakdown(run, "relation_value", intervals=False)}
     for value in ("part of", "holds", "under"):
         members = [s for s in run.samples if any(item["value"] == value for item in s.example.target["relations"])]
-        assert_allclose(rows[value].figure.runs, aggregated(run, members))
+        assert_allclose(rows[value].metric.repetitions, aggregated(run, members))
     assert sum(row.samples for row in rows.values()) > len(run.samples)
 
 
@@ -161,7 +161,7 @@ def test_an_edge_counts_the_objects_and_frames_that_two_tasks_share(scored: Runs
             asked = [
                 other
                 for other in first.samples
-                if other.record.run == answer.record.run
+                if other.record.repetition == answer.record.repetition
                 and other.example.video_id == answer.example.video_id
                 and name in other.example.evidence["object_ids"]
                 and min(f.frame_index for f in other.example.frames) <= max(frames)
@@ -248,8 +248,8 @@ def test_a_model_is_set_against_its_own_baselines_only(scored: Runs) -> None:
     assert [(gap.model, gap.kind) for gap in gaps] == kinds
     blind = gaps[1].comparison
     assert (blind.first, blind.second) == ("strong", "text_only:strong")
-    figures = [run.results.figures["micro_f1"].mean for run in (runs[0], runs[3])]
-    assert_allclose(blind.difference, figures[0] - figures[1], atol=1e-12)
+    metrics = [run.results.metrics["micro_f1"].mean for run in (runs[0], runs[3])]
+    assert_allclose(blind.difference, metrics[0] - metrics[1], atol=1e-12)
 
 
 def test_consistency_counts_pairs_of_runs_that_agree(scored: Runs) -> None:
@@ -275,7 +275,7 @@ def test_a_model_without_chance_in_it_is_wholly_consistent_and_a_single_run_has_
     assert rates is not None
     assert (rates.same_answer, rates.same_score, rates.spread) == (1.0, 1.0, 0.0)
     run = scored["fair", "activity"]
-    assert consistency(replace(run, samples=tuple(s for s in run.samples if s.record.run == 0))) is None
+    assert consistency(replace(run, samples=tuple(s for s in run.samples if s.record.repetition == 0))) is None
 
 
 @pytest.mark.parametrize("task", TASKS)

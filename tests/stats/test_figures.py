@@ -53,7 +53,7 @@ def of_kind(figures: Mapping[str, Table], kind: Drawing) -> Table:
 
 
 @pytest.mark.full
-def test_a_report_writes_each_figure_in_four_forms_with_the_numbers_of_its_own_tables(
+def test_a_report_writes_each_metric_in_four_forms_with_the_numbers_of_its_own_tables(
     written: Path, figures: Mapping[str, Table]
 ) -> None:
     folder = written / FIGURE_FOLDER
@@ -126,7 +126,7 @@ def test_scores_stand_over_what_the_answers_took(scored: Runs) -> None:
     table = score_and_costs(models)
     assert table is not None
     for (name, run), row in zip(models, table.values, strict=True):
-        figure, costs = run.results.figures["accuracy"], run.results.timing.costs
+        figure, costs = run.results.metrics["accuracy"], run.results.timing.costs
         ranged = (figure.mean, figure.low, figure.high)
         assert row == (name, ranged, costs["output_tokens"].mean, costs["seconds"].mean)
     tokens, seconds = draw(table).axes

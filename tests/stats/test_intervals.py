@@ -33,8 +33,8 @@ def test_clustered_intervals_cover_the_truth_where_unclustered_ones_do_not() -> 
         right = video_effects(rng, VIDEOS, EACH).ravel().tolist()
         for kind, pairs in enumerate(made if number % 5 == 0 else made[:1]):
             samples = [pair[hit] for pair, hit in zip(pairs, right, strict=True)]
-            figure = intervals(counted_samples(task, samples))["accuracy"]
-            covered[kind] += figure.low <= 0.5 <= figure.high
+            metric = intervals(counted_samples(task, samples))["accuracy"]
+            covered[kind] += metric.low <= 0.5 <= metric.high
             counts[kind] += 1
     by_video, by_sample = covered / counts
     print(f"{RUNS} simulated runs: {by_video:.3f} covered by video, {by_sample:.3f} by sample")
@@ -46,7 +46,7 @@ def ends_of(values: list[float], bounds: Bounds = SCORE, size: float = 1.0) -> I
     """The interval of a mean over units that have these means and this many samples."""
     units = [f"u{at}" for at in range(len(values))]
     sums = size * np.array(values)
-    return ratio_interval(sums, np.full(len(values), size), runs=[0] * len(units), units=units, bounds=bounds)
+    return ratio_interval(sums, np.full(len(values), size), repetitions=[0] * len(units), units=units, bounds=bounds)
 
 
 @pytest.mark.parametrize(("units", "low"), [(2, 0.1581), (3, 0.2924), (4, 0.3976), (5, 0.4782), (12, 0.7354)])
@@ -84,7 +84,7 @@ def test_units_that_differ_are_the_trials_of_their_variance() -> None:
     assert found.method == "effective trials"
 
 
-def test_a_figure_without_bounds_has_students_interval() -> None:
+def test_a_metric_without_bounds_has_students_interval() -> None:
     found = ends_of([3.0, 4.0, 8.0], None)
     margin = student.ppf(0.975, 2) * np.std([3, 4, 8], ddof=1) / np.sqrt(3)
     assert found is not None
@@ -94,7 +94,7 @@ def test_a_figure_without_bounds_has_students_interval() -> None:
 
 
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=15), st.floats(0.1, 1000))
-def test_an_interval_holds_its_figure_and_stays_within_the_bounds(values: list[float], size: float) -> None:
+def test_an_interval_holds_its_metric_and_stays_within_the_bounds(values: list[float], size: float) -> None:
     found = ends_of(values, size=size)
     assert found is not None
     assert 0 <= found.low <= np.mean(values) + 1e-9
@@ -102,36 +102,36 @@ def test_an_interval_holds_its_figure_and_stays_within_the_bounds(values: list[f
     assert found.high - found.low > 0
 
 
-def test_only_units_that_have_the_figure_count() -> None:
+def test_only_units_that_have_the_metric_count() -> None:
     """A fraction of hands rests on the videos that show hands."""
     part, whole = np.array([1.0, 1, 0, 0, 0]), np.array([1.0, 1, 0, 0, 0])
-    of_two = ratio_interval(part, whole, runs=[0] * 5, units=list("abcde"))
+    of_two = ratio_interval(part, whole, repetitions=[0] * 5, units=list("abcde"))
     assert of_two is not None
     assert (of_two.units, of_two.low) == (2, pytest.approx(0.1581, abs=5e-5))
-    assert ratio_interval(np.eye(5)[0], np.eye(5)[0], runs=[0] * 5, units=list("abcde")) is None, "of one video"
+    assert ratio_interval(np.eye(5)[0], np.eye(5)[0], repetitions=[0] * 5, units=list("abcde")) is None, "of one video"
     assert intervals(counted_samples(Quiz(), [quiz_sample(quiz_example(i, "one video"), True) for i in (1, 2)])) == {}
 
 
 def test_failed_infrastructure_is_left_out_of_intervals() -> None:
     right = [quiz_sample(quiz_example(i, f"v{i}"), True) for i in range(6)]
     lost = [quiz_sample(quiz_example(9, "v9"), False, status=Status.INFRA_ERROR)]
-    figure = intervals(counted_samples(Quiz(), [*right, *lost]))["accuracy"]
-    assert (figure.low, figure.high, figure.units) == (pytest.approx(0.025 ** (1 / 6)), 1.0, 6)
+    metric = intervals(counted_samples(Quiz(), [*right, *lost]))["accuracy"]
+    assert (metric.low, metric.high, metric.units) == (pytest.approx(0.025 ** (1 / 6)), 1.0, 6)
 
 
 @pytest.mark.parametrize("task", TASKS)
-def test_results_hold_intervals_of_the_primary_figure_and_of_every_part_of_a_breakdown(scored: Runs, task: str) -> None:
+def test_results_hold_intervals_of_the_primary_metric_and_of_every_part_of_a_breakdown(scored: Runs, task: str) -> None:
     run = scored["fair", task]
     written = read_results(run.folder / RESULTS_FILE)
-    figure, ends = written.figures[written.primary], interval_of(run)[written.primary]
-    assert (figure.low, figure.high, ends.units) == (ends.low, ends.high, 9)
-    assert ends.low < figure.mean < ends.high
+    metric, ends = written.metrics[written.primary], interval_of(run)[written.primary]
+    assert (metric.low, metric.high, ends.units) == (ends.low, ends.high, 9)
+    assert ends.low < metric.mean < ends.high
     parts = written.breakdowns["preparation"]
     assert len(parts) == 3
     for value, part in parts.items():
         members = [s for s in run.samples if s.example.metadata["preparation"] == value]
         ends = intervals(counted_samples(run.task, members))[run.task.primary]
-        assert (part.figure.low, part.figure.high, ends.units) == (ends.low, ends.high, 3)
+        assert (part.metric.low, part.metric.high, ends.units) == (ends.low, ends.high, 3)
 
 
 def made_answers(seed: int) -> list:
@@ -141,12 +141,12 @@ def made_answers(seed: int) -> list:
 
 
 @given(st.integers(0, 99))
-def test_the_interval_of_a_mean_is_that_of_the_figure_which_is_that_mean(seed: int) -> None:
+def test_the_interval_of_a_mean_is_that_of_the_metric_which_is_that_mean(seed: int) -> None:
     samples = made_answers(seed)
     estimate = ratio_interval(
         np.array([s.scores["accuracy"] for s in samples]),
         np.ones(len(samples)),
-        runs=[s.record.run for s in samples],
+        repetitions=[s.record.repetition for s in samples],
         units=[s.example.video_id for s in samples],
     )
     expected = intervals(counted_samples(Quiz(), samples))["accuracy"]
@@ -155,11 +155,11 @@ def test_the_interval_of_a_mean_is_that_of_the_figure_which_is_that_mean(seed: i
 
 
 def test_a_ratio_is_of_sums_and_has_no_interval_of_one_cluster() -> None:
-    estimate = ratio_interval(np.array([1.0, 0, 3]), np.array([1.0, 0, 9]), runs=[0] * 3, units=["a", "b", "c"])
+    estimate = ratio_interval(np.array([1.0, 0, 3]), np.array([1.0, 0, 9]), repetitions=[0] * 3, units=["a", "b", "c"])
     assert estimate is not None
     assert 0 <= estimate.low <= 4 / 10 <= estimate.high <= 1
     assert estimate.units == 2, "b has nothing to divide by"
-    assert ratio_interval(np.ones(3), np.ones(3), runs=[0] * 3, units=["a"] * 3) is None
+    assert ratio_interval(np.ones(3), np.ones(3), repetitions=[0] * 3, units=["a"] * 3) is None
 
 
 def test_a_task_says_what_is_drawn_together() -> None:

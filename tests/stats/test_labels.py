@@ -81,7 +81,7 @@ def test_every_analysis_calls_models_by_the_same_labels(scored: Runs) -> None:
     labels = {"weak (cold)", "weak (warm)", "fair", "strong"}
     assert set(rank_agreement(runs).models) == labels
     tables, _ = analysis_tables(runs, permutations=100)
-    for name in ("figures", "breakdowns", "failures", "consistency", "propagation"):
+    for name in ("metrics", "breakdowns", "failures", "consistency", "propagation"):
         assert set(tables[name].model) == labels
     assert {*tables["comparisons"]["first"], *tables["comparisons"]["second"]} == labels
     assert {pair.first for pair in compare_runs(runs[:4], permutations=100)} == {"weak (cold)"}
@@ -120,7 +120,7 @@ def test_a_model_with_an_adapter_is_another_model_everywhere(scored: Runs) -> No
     other = with_adapter(plain[0], "other", "6e" * 32)
     assert run_labels([tuned[0], other])[Path("other")] == "weak + adapter 6e6e6e6e6e6e"
     tables, _ = analysis_tables([*plain, *tuned], permutations=100)
-    for table in ("figures", "failures", "consistency", "propagation"):
+    for table in ("metrics", "failures", "consistency", "propagation"):
         assert set(tables[table].model) == {"weak", name}, table
     pair = compare_pair(plain[0], tuned[0], permutations=100)
     assert (pair.first, pair.second) == ("weak", name)

@@ -322,7 +322,7 @@ def test_an_object_of_another_annotator_is_never_taken_for_one_of_the_same_name(
         keyframe = DecidedKeyframe(frame=frame, masks={"cup-1": mask})
         accept(where, Decisions(video=VIDEO, objects={"cup-1": "coffee cup"}, keyframes=[keyframe]), by)
     with visiting(project.folder, out=out, person="lead", compared=[other.folder]) as lead:
-        assert lead.json(f"/api/agreement?video={VIDEO}")["figures"]["mask_iou"] == 0
+        assert lead.json(f"/api/agreement?video={VIDEO}")["metrics"]["mask_iou"] == 0
         (offered,) = lead.json(f"/api/project/frame?video={VIDEO}&frame={frame}")["suggestions"]
         assert offered["object"] == "project:cup-1"
 

@@ -93,7 +93,7 @@ def test_rate_says_how_many_runs_are_scored(
     asked_data: Path, tmp_path: Path, visited: Visited, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for model in ("oracle", "chance"):
-        evaluate(asked_data, model, task="referring", runs=1, limit=2, out=tmp_path / "runs" / model)
+        evaluate(asked_data, model, task="referring", repetitions=1, limit=2, out=tmp_path / "runs" / model)
     second, seen = threading.Event(), list[Path]()
 
     def held(folder: Path, **options: object) -> ScoredRun:

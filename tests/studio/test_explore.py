@@ -144,7 +144,7 @@ def test_a_models_answer_stands_beside_the_reference(
 ) -> None:
     runs = tmp_path / "runs"
     for model in ("oracle", "chance"):
-        evaluate(asked_data, model, task="activity", runs=2, limit=3, out=runs / model)
+        evaluate(asked_data, model, task="activity", repetitions=2, limit=3, out=runs / model)
     run = load_results(runs).samples
     example = run["example_id"][0]
     with visited(asked_data, small_kitchen, runs) as watched:

@@ -104,7 +104,7 @@ def run(small_release: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("inspected")
     settings = {"configs": ["relations"], "sampling": {"frame_step": 10}, "cache": False}
     build(small_release, folder / "data", **settings)
-    evaluate(folder / "data", task="relations", model="chance", runs=1, out=folder / "runs")
+    evaluate(folder / "data", task="relations", model="chance", repetitions=1, out=folder / "runs")
     return folder / "runs"
 
 

@@ -30,7 +30,7 @@ from barista_bench.runs.log.sample_log import encode_record, read_records
 from barista_bench.runs.log_reader import LogReader
 from barista_bench.runs.score.scoring import score
 from barista_bench.stats import answer_agreement
-from barista_bench.studio.people import Answering, AskedTask, DrawnQuestion, draw, question_json
+from barista_bench.studio.people import AnswerRoutes, AskedTask, SampledQuestion, question_json, sample_examples
 from barista_bench.studio.rating import RatingAnswers, SentRating
 from barista_bench.studio.workspace import open_workspace
 from tests.reporting.browser import SHOWN, Watched
@@ -50,7 +50,7 @@ def runs(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two models on a task that judges score."""
     folder = tmp_path_factory.mktemp("rated")
     for model in ("oracle", "chance"):
-        evaluate(data, model, task="referring", runs=1, limit=4, out=folder / model)
+        evaluate(data, model, task="referring", repetitions=1, limit=4, out=folder / model)
     return folder
 
 
@@ -60,10 +60,10 @@ def examples_of(data: Path, task: str) -> list[Example]:
 
 def test_a_draw_is_in_proportion_and_grows(data: Path) -> None:
     task, examples = get_task("barista", "grounding"), examples_of(data, "grounding")
-    few, more = draw(task, examples, 8), draw(task, examples, 20)
-    assert more[:8] == few == draw(task, examples, 8)
+    few, more = sample_examples(task, examples, 8), sample_examples(task, examples, 20)
+    assert more[:8] == few == sample_examples(task, examples, 8)
     assert len(set(more)) == 20
-    assert sorted(draw(task, examples, 10_000)) == list(range(len(examples)))
+    assert sorted(sample_examples(task, examples, 10_000)) == list(range(len(examples)))
     everywhere, drawn = (Counter(examples[at].label for at in places) for places in (range(len(examples)), more))
     expected = {label: 20 * count / len(examples) for label, count in everywhere.items()}
     assert all(abs(drawn[label] - fraction) < 2.5 for label, fraction in expected.items())
@@ -79,7 +79,7 @@ def test_what_is_scored_together_is_drawn_together(generated: Callable[[str], Pa
         for number in range(5)
         for example in pair
     ]
-    drawn = draw(task, examples, len(pair) + 1)
+    drawn = sample_examples(task, examples, len(pair) + 1)
     assert len(drawn) == 2 * len(pair)
     assert {task.resampling_unit(examples[at]) for at in drawn[: len(pair)]}.isdisjoint(
         task.resampling_unit(examples[at]) for at in drawn[len(pair) :]
@@ -108,13 +108,13 @@ class WithoutTruth(ExampleSet):
 
 
 def test_what_the_page_gets_depends_on_nothing_that_a_model_may_not_see(data: Path, out: Path) -> None:
-    answering = Answering(open_workspace([data], person="anna", out=out))
+    answering = AnswerRoutes(open_workspace([data], person="anna", out=out))
     drawn = answering._questions_of(3)
     assert {question.task.name for question in drawn} == set(TASKS)
     for question in drawn:
         opened = question.asked_task.opened
         bare = replace(opened, examples=WithoutTruth(opened.examples))
-        blind = DrawnQuestion(
+        blind = SampledQuestion(
             AskedTask(bare, question.asked_task.inputs, question.asked_task.config), question.position, "t", "k"
         )
         assert {**question_json(blind), "question": ""} == {**question_json(question), "question": ""}
@@ -164,7 +164,7 @@ def test_answers_of_a_person_are_a_run_that_goes_on(data: Path, references: dict
     assert {result.model.name for result in results} == {"human:anna"}
     assert [result.coverage.scored for result in results] == [2, 2, 2]
     assert all(result.coverage.expected > 2 for result in results)
-    assert [result.figures[result.primary].mean for result in results[:2]] == [1.0, pytest.approx(1.0)]
+    assert [result.metrics[result.primary].mean for result in results[:2]] == [1.0, pytest.approx(1.0)]
     with LogReader(folders[0]) as first_log, LogReader(folders[1]) as second, LogReader(folders[2]) as third:
         seconds = [record.seconds for log in (first_log, second, third) for record in log]
     assert sorted(seconds) == [1, 1, 1, 1, 1, 4.25]
@@ -189,7 +189,7 @@ def test_what_is_no_answer_is_not_logged(data: Path, out: Path) -> None:
 
 def first_of(data: Path, out: Path, task: str) -> str:
     """What the page calls a question of a task."""
-    drawn = Answering(open_workspace([data], person="anna", out=out))._questions_of(2)
+    drawn = AnswerRoutes(open_workspace([data], person="anna", out=out))._questions_of(2)
     return next(question.token for question in drawn if question.task.name == task)
 
 
@@ -232,7 +232,7 @@ def test_ratings_are_blind_and_read_back(runs: Path, out: Path) -> None:
         assert (second["done"], second["answer"] != rated["answer"]) == (1, True)
         visitor.json("/api/rating/scores", {"answer": second["answer"], "scores": {"correctness": 10}})
     ratings = read_ratings(out / "ratings-anna.jsonl")
-    assert [(rating.score, rating.criterion, rating.run) for rating in ratings] == [
+    assert [(rating.score, rating.criterion, rating.repetition) for rating in ratings] == [
         (4, "correctness", 0),
         (10, "correctness", 0),
     ]
@@ -297,13 +297,13 @@ def test_a_rating_of_an_answer_that_has_changed_since_does_not_count(
 
 
 def test_one_answer_of_two_runs_is_rated_once_for_both(runs: Path, data: Path, tmp_path: Path, out: Path) -> None:
-    evaluate(data, "oracle", task="referring", runs=2, limit=4, out=tmp_path / "again")
+    evaluate(data, "oracle", task="referring", repetitions=2, limit=4, out=tmp_path / "again")
     with visiting(runs / "oracle", tmp_path / "again", out=out) as visitor:
         rated = visitor.json("/api/rating")
         assert rated["total"] == 4
         visitor.json("/api/rating/scores", {"answer": rated["answer"], "scores": {"correctness": 7}})
     ratings = read_ratings(out / "ratings-anna.jsonl")
-    assert len({(rating.model, rating.run) for rating in ratings}) == len(ratings) == 3
+    assert len({(rating.model, rating.repetition) for rating in ratings}) == len(ratings) == 3
 
 
 def test_a_run_that_cannot_be_read_costs_no_other_its_ratings(
@@ -353,7 +353,7 @@ def test_a_person_stands_in_the_report_beside_models(chromium: Browser, data: Pa
         boxes = next(run for run in human.runs if run.task.name == "grounding").samples[0].record.text
         assert boxes is not None
         assert json.loads(boxes)["bboxes"] == [[pytest.approx(side, abs=3) for side in (200, 250, 700, 750)]]
-        oracle = evaluate(data, "oracle", task="all", runs=1, out=tmp_path / "oracle")
+        oracle = evaluate(data, "oracle", task="all", repetitions=1, out=tmp_path / "oracle")
         assert compare([human, oracle])["examples"].tolist() == [1, 1, 1]
         agreed = {row.task: row for row in answer_agreement([*human.runs, *oracle.runs])}
         assert agreed.keys() == set(TASKS)

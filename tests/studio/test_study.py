@@ -21,7 +21,7 @@ from barista_bench.runs.log_reader import LogReader
 from barista_bench.runs.score.scoring import score
 from barista_bench.studio.participants import ParticipantSessions
 from barista_bench.studio.study import AnswerLog, StudyQuestion, public_origin, read_study
-from barista_bench.studio.study_figures import studies_of, study_figures
+from barista_bench.studio.study_scores import studies_of, study_scores
 from tests.studio.studying import Participant, answer_body, answer_to, invited, study_at
 
 ITEMS = 6
@@ -245,10 +245,10 @@ def test_a_question_that_is_skipped_scores_as_no_answer_and_is_counted(study: Pa
             asked = anna.hand_in(asked, None, skipped=True)
     results = score(study / "anna" / "barista" / "activity").results
     assert (results.coverage.scored, results.coverage.statuses["refused"]) == (4, 4)
-    assert results.figures[results.primary].mean == 0
-    (figures,) = study_figures(study, load_results(study).runs)
-    assert (figures.skipped, figures.attention_passed, figures.attention_asked) == (4, 0, 1)
-    assert (figures.repeats, figures.repeats_unread, figures.seconds) == ((), 1, None)
+    assert results.metrics[results.primary].mean == 0
+    (metrics,) = study_scores(study, load_results(study).runs)
+    assert (metrics.skipped, metrics.attention_passed, metrics.attention_asked) == (4, 0, 1)
+    assert (metrics.repeats, metrics.repeats_unread, metrics.seconds) == ((), 1, None)
 
 
 @pytest.mark.full
@@ -300,7 +300,7 @@ def test_agreement_and_the_report_put_people_beside_models(study: Path, asked_da
             seconds += 1
             wrong = "A" if answer_to(asked) != "A" else "B"  # also where an attention check asks for another
             asked = ben.hand_in(asked, wrong if asked["form"] == "choice" else {"bboxes": []}, seconds)
-    evaluate(asked_data, "oracle", task="activity", runs=1, out=tmp_path / "oracle")
+    evaluate(asked_data, "oracle", task="activity", repetitions=1, out=tmp_path / "oracle")
     shown = invoke(cli.app, ["compare", "agreement", str(study), str(tmp_path / "oracle")])
     assert shown.exit_code == 0, shown.output
     anna, ben, cleo, *pairs = shown.output.splitlines()
@@ -322,8 +322,8 @@ def test_agreement_and_the_report_put_people_beside_models(study: Path, asked_da
         "human:ben",
     }
     assert "human:anna is incomplete" in report.read_text()
-    (figures, *_) = study_figures(study, runs)
-    assert figures.seconds == 2.0
+    (metrics, *_) = study_scores(study, runs)
+    assert metrics.seconds == 2.0
     assert studies_of([study / "anna" / "barista" / "activity", study]) == [study.resolve()]
 
 
@@ -367,10 +367,10 @@ def test_invite_prints_a_link_a_person(study: Path, asked_data: Path) -> None:
 def test_a_task_that_shows_reasons_in_practice_reads_any_answer(asked_data: Path) -> None:
     """Whatever a task explains, it explains of a skipped answer too."""
     from barista_bench.studio.participants import feedback
-    from barista_bench.studio.people import Answering
+    from barista_bench.studio.people import AnswerRoutes
     from barista_bench.studio.workspace import open_workspace
 
-    drawn: list[Any] = Answering(open_workspace([asked_data], person="anna", out=asked_data.parent))._questions_of(1)
+    drawn: list[Any] = AnswerRoutes(open_workspace([asked_data], person="anna", out=asked_data.parent))._questions_of(1)
     for question in drawn:
         shown = feedback(question, None)
         assert shown["rows"], question.task.name

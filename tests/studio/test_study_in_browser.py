@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from barista_bench.api import load_results
 from barista_bench.studio.study import AnswerLog
-from barista_bench.studio.study_figures import study_figures
+from barista_bench.studio.study_scores import study_scores
 from tests.reporting.browser import Watched
 from tests.studio.studying import invited, study_at
 from tests.studio.test_accessibility import serious_faults
@@ -79,7 +79,7 @@ def test_a_participant_goes_from_the_link_to_the_thanks(chromium: Browser, study
         assert not [*watched.console, *watched.dialogs]
         page.reload()
         expect(page.get_by_role("heading", name="Thank you")).to_be_visible()
-    (anna,) = study_figures(study, load_results(study).runs)
+    (anna,) = study_scores(study, load_results(study).runs)
     assert (anna.answered, anna.attention_passed, anna.attention_asked, anna.practised) == (6, 3, 3, 6)
     assert len(AnswerLog(study / "anna" / "answers.jsonl").answers) == 18
 

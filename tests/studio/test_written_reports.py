@@ -120,7 +120,7 @@ def test_a_hostile_report_reaches_nothing_of_the_studio(chromium: Browser, axe: 
 @pytest.mark.full
 def test_a_report_of_ours_can_be_looked_through(chromium: Browser, asked_data: Path, tmp_path: Path, out: Path) -> None:
     folder = tmp_path / "work"
-    evaluate(asked_data, task="activity", model="chance", runs=1, out=folder / "runs")
+    evaluate(asked_data, task="activity", model="chance", repetitions=1, out=folder / "runs")
     write_report(load_results([folder / "runs"]).runs, folder / "report")
     workspace = open_workspace([], person="anna", out=out, folder=folder)
     with studio_at(workspace) as address, chromium.new_context() as context:

@@ -266,8 +266,8 @@ def best_answers(
             }
             for item, j in pairs
         ]
-        figures = spatio_temporal_grounding([answer], [task_of(reference, "explicit", shown)], viou=viou)
-        rank = len(pairs), round(figures["O-m_tIoU"] + figures["O-m_vIoU"], 9)
+        metrics = spatio_temporal_grounding([answer], [task_of(reference, "explicit", shown)], viou=viou)
+        rank = len(pairs), round(metrics["O-m_tIoU"] + metrics["O-m_vIoU"], 9)
         answers = [*(answers if rank == best else ()), answer] if rank >= best else answers
         best = max(best, rank)
     return answers

@@ -175,8 +175,8 @@ def test_the_prior_knows_other_videos_alone(write: Write, rooms: Path) -> None:
 
 def test_the_box_in_the_middle_is_worth_its_overlap_and_no_more(write: Write, rooms: Path) -> None:
     sink = examples(write(content()), rooms)[1]
-    figures = TASK.score(sink, read(TASK, TASK.centre_answer(sink, BoxFormat()), sink))
-    assert figures["T-Acc"] == 1
+    metrics = TASK.score(sink, read(TASK, TASK.centre_answer(sink, BoxFormat()), sink))
+    assert metrics["T-Acc"] == 1
     both = (60 - 24) * (40 - 16)  # the middle is [24, 16, 72, 48], the sink [10, 10, 60, 40]
     sink_iou = both / (48 * 32 + 50 * 30 - both)
-    assert figures["T-m_vIoU"] == pytest.approx(sink_iou / 2)  # the faucet lies above the middle
+    assert metrics["T-m_vIoU"] == pytest.approx(sink_iou / 2)  # the faucet lies above the middle

@@ -37,7 +37,7 @@ def tables(models: list[ModelSamples] | None = None) -> dict[str, Table]:
     return {item.title.partition(":")[0]: item for item in paper_tables(models or made_models())}
 
 
-def test_every_table_and_figure_of_results_has_its_counterpart() -> None:
+def test_every_table_and_metric_of_results_has_its_counterpart() -> None:
     assert BENCHMARK.paper_tables is paper_tables
     by_title = tables()
     charts = [title for title, table in by_title.items() if table.drawn]
@@ -55,7 +55,7 @@ def test_the_levels_are_the_mean_of_the_aggregate_over_runs() -> None:
         table = tables()[name]
         assert {c[: len(prefix)] for c in table.heads[1:]} <= {prefix, "EA", "IA"}
         for model, row in zip((first, two), table.values, strict=True):
-            results = [EXACT.aggregate(run) for run in model.runs]
+            results = [EXACT.aggregate(run) for run in model.repetitions]
             assert row[0] == model.model
             for column, cell in zip(table.heads[1:], row[1:], strict=True):
                 assert cell == pytest.approx(sum(r[column] for r in results) / len(results))  # type: ignore[arg-type, misc]

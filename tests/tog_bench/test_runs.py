@@ -16,7 +16,7 @@ pytest.importorskip("torch")
 
 def asked(dataset: Path, model: str, out: Path, option: dict[str, str], **settings: object) -> ScoredRun:
     """Ask and score, greedily and once, as the paper does."""
-    greedy = {"runs": 1, "temperature": 0.0, "progress": False, **settings}
+    greedy = {"repetitions": 1, "temperature": 0.0, "progress": False, **settings}
     evaluation = evaluate(dataset, model, benchmark="tog_bench", task="t_stvg", out=out, option=option, **greedy)
     (run,) = evaluation.runs
     return run
@@ -31,15 +31,15 @@ def runs(dataset: Path, encoder: str, tmp_path_factory: pytest.TempPathFactory) 
 
 def test_oracle_chance_and_the_other_baselines_run_and_stand_where_they_belong(runs: dict[str, ScoredRun]) -> None:
     by_model = {model: run.results for model, run in runs.items()}
-    fractions = {name: figure.mean for name, figure in by_model["oracle"].figures.items() if name[0] in "OTSEI"}
+    fractions = {name: metric.mean for name, metric in by_model["oracle"].metrics.items() if name[0] in "OTSEI"}
     assert fractions == pytest.approx(dict.fromkeys(fractions, 1.0), abs=1e-9)
     assert len(fractions) == 37
     assert by_model["oracle"].coverage.answered == by_model["oracle"].coverage.expected
-    main = {model: results.figures["T-m_vIoU"].mean for model, results in by_model.items()}
+    main = {model: results.metrics["T-m_vIoU"].mean for model, results in by_model.items()}
     assert main["chance"] < 0.1
     assert main["prior"] < 0.2
     assert 0 < main["centre_box"] < 0.3
-    assert by_model["centre_box"].figures["T-Acc"].mean == 1
+    assert by_model["centre_box"].metrics["T-Acc"].mean == 1
     assert set(by_model["oracle"].breakdowns) >= {"kind", "objects", "duration_bin"}
     recognition = by_model["oracle"].details[0]["recognition"]
     assert isinstance(recognition, dict)
@@ -61,8 +61,8 @@ def test_real_clips_go_the_whole_way(real_release: Path, encoder: str, tmp_path:
     folder = build(tmp_path / "generated/tog_bench", tmp_path / "tog_bench", benchmark="tog_bench", cache=False).folder
     option = {"encoder": encoder}
     oracle = asked(folder, "oracle", tmp_path / "oracle", option).results
-    assert oracle.figures["ST-m_vIoU"].mean == pytest.approx(1)
-    assert asked(folder, "chance", tmp_path / "chance", option).results.figures["T-m_vIoU"].mean < 0.2
+    assert oracle.metrics["ST-m_vIoU"].mean == pytest.approx(1)
+    assert asked(folder, "chance", tmp_path / "chance", option).results.metrics["T-m_vIoU"].mean < 0.2
     tiny = str(make_tiny_model(tmp_path / "tiny"))
     run = asked(folder, tiny, tmp_path / "vlm", option, limit=2, max_new_tokens=8, batch_size=1)
     assert run.results.coverage.scored == 2

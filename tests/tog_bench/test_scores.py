@@ -37,7 +37,7 @@ def said_as(item: TrueObject, name: str | None = None) -> SaidObject:
     return SaidObject(name or item.category, item.kind, item.intervals, {t: [b] for t, b in item.boxes.items()})
 
 
-def figures_of(
+def metrics_of(
     task: TSTVG, reference: list[TrueObject], said: list[SaidObject] | None, **about: Any
 ) -> dict[str, float]:
     example = made_example(reference, **about)
@@ -46,7 +46,7 @@ def figures_of(
 
 @pytest.mark.full
 @pytest.mark.parametrize(("task", "viou"), [(EXACT, "reference"), (UNION, "union")])
-def test_every_figure_is_that_of_the_metric_by_a_best_assignment(task: TSTVG, viou: str) -> None:
+def test_every_metric_is_that_of_the_metric_by_a_best_assignment(task: TSTVG, viou: str) -> None:
     rng = random.Random(5)
     samples, answers, references = [], [], []
     for number in range(500):
@@ -58,12 +58,12 @@ def test_every_figure_is_that_of_the_metric_by_a_best_assignment(task: TSTVG, vi
             said = None  # it holds entries, and none of them can be read
         assert (samples[-1].prediction is None) == (said is None)
         references.append(made.task_of(reference, kind, SHOWN))
-        figures = {**task.aggregate(samples[-1:]), **task.score(example, samples[-1].prediction)}
+        metrics = {**task.aggregate(samples[-1:]), **task.score(example, samples[-1].prediction)}
         # Assignments may be equally good; the figures must be those of one of them.
         fitting = [
             answer
             for answer in made.best_answers(said, reference, SHOWN, viou)
-            if is_close(figures, spatio_temporal_grounding([answer], references[-1:], viou=viou))
+            if is_close(metrics, spatio_temporal_grounding([answer], references[-1:], viou=viou))
         ]
         assert fitting, (number, reference, said)
         answers.append(fitting[0])
@@ -77,10 +77,10 @@ def test_every_figure_is_that_of_the_metric_by_a_best_assignment(task: TSTVG, vi
         assert all(is_close(result[part][name], wanted[part][name]) for name in wanted[part])
 
 
-def is_close(figures: dict[str, Any], wanted: dict[str, Any]) -> bool:
-    names = [name for name, value in wanted.items() if isinstance(value, float) and name in figures]
+def is_close(metrics: dict[str, Any], wanted: dict[str, Any]) -> bool:
+    names = [name for name, value in wanted.items() if isinstance(value, float) and name in metrics]
     assert len(names) >= 10
-    return all(abs(figures[name] - wanted[name]) < 1e-9 for name in names)
+    return all(abs(metrics[name] - wanted[name]) < 1e-9 for name in names)
 
 
 @pytest.mark.parametrize(
@@ -98,17 +98,17 @@ def test_the_oracle_can_say_whatever_annotations_may_hold(names: list[str]) -> N
         for n, name in enumerate(names)
     ]
     example = made_example(reference)
-    figures = EXACT.score(example, parsed(EXACT, EXACT.reference_answer(example, BoxFormat()), example))
-    assert figures == pytest.approx(dict.fromkeys(figures, 1.0), abs=1e-9)
+    metrics = EXACT.score(example, parsed(EXACT, EXACT.reference_answer(example, BoxFormat()), example))
+    assert metrics == pytest.approx(dict.fromkeys(metrics, 1.0), abs=1e-9)
 
 
 def test_one_misidentified_object_makes_a_task_zero_under_strict() -> None:
     reference = [cup(), sink()]
-    figures = figures_of(EXACT, reference, [said_as(reference[0]), said_as(reference[1], "bathtub")])
-    assert (figures["T-Acc"], figures["O-Acc"]) == (0, 0.5)
-    assert (figures["T-m_tIoU"], figures["T-m_vIoU"], figures["T-AP@0.7"]) == (0.5, 0.5, 0.5)
-    assert {value for name, value in figures.items() if name.startswith("ST-")} == {0.0}
-    whole = figures_of(EXACT, reference, [said_as(item) for item in reference])
+    metrics = metrics_of(EXACT, reference, [said_as(reference[0]), said_as(reference[1], "bathtub")])
+    assert (metrics["T-Acc"], metrics["O-Acc"]) == (0, 0.5)
+    assert (metrics["T-m_tIoU"], metrics["T-m_vIoU"], metrics["T-AP@0.7"]) == (0.5, 0.5, 0.5)
+    assert {value for name, value in metrics.items() if name.startswith("ST-")} == {0.0}
+    whole = metrics_of(EXACT, reference, [said_as(item) for item in reference])
     assert {value for name, value in whole.items() if name.startswith("ST-")} == {1.0}
 
 
@@ -116,7 +116,7 @@ def test_an_object_counts_under_whichever_of_the_two_fields_it_is_named() -> Non
     reference = [cup("explicit"), sink("implicit")]
     said = [said_as(item) for item in reference]
     said[0].kind, said[1].kind = "implicit", "explicit"
-    assert figures_of(EXACT, reference, said)["T-Acc"] == 1
+    assert metrics_of(EXACT, reference, said)["T-Acc"] == 1
 
 
 def test_no_answer_and_an_answer_without_objects_score_zero_and_only_one_of_them_failed() -> None:
@@ -134,32 +134,32 @@ def test_of_two_equal_names_the_pairs_that_overlap_more_are_taken() -> None:
     ]
     for order in itertools.permutations((0, 1)):
         said = [said_as(chairs[i], f"chair {index + 1}") for index, i in enumerate(order)]
-        assert figures_of(EXACT, chairs, said)["ST-m_vIoU"] == 1
+        assert metrics_of(EXACT, chairs, said)["ST-m_vIoU"] == 1
 
 
 def test_boxes_of_seconds_between_the_frames_shown_count_only_where_the_option_says_so() -> None:
     every = dict.fromkeys(range(4, 13), (0, 0, 10, 10))
     reference = [TrueObject("cup", "explicit", [(4, 12)], every)]
     said = [SaidObject("cup", "explicit", [(4, 12)], {t: [(0, 0, 10, 10)] for t in (4, 8, 12)})]
-    assert figures_of(EXACT, reference, said)["T-m_vIoU"] == 1
+    assert metrics_of(EXACT, reference, said)["T-m_vIoU"] == 1
     annotated = TSTVG(options={"matcher": "exact", "box_times": "annotated"})
-    assert figures_of(annotated, reference, said)["T-m_vIoU"] == pytest.approx(3 / 9)
+    assert metrics_of(annotated, reference, said)["T-m_vIoU"] == pytest.approx(3 / 9)
 
 
 def test_boxes_between_the_frames_shown_cost_nothing_even_with_the_union_of_times() -> None:
     said = said_as(cup())
     said.boxes |= {6: [(0, 0, 1, 1)], 10: [(0, 0, 1, 1)]}
-    assert figures_of(UNION, [cup()], [said])["T-m_vIoU"] == 1
+    assert metrics_of(UNION, [cup()], [said])["T-m_vIoU"] == 1
     said.boxes |= {20: [(0, 0, 1, 1)]}
-    assert figures_of(UNION, [cup()], [said])["T-m_vIoU"] == 0.75
-    assert figures_of(EXACT, [cup()], [said])["T-m_vIoU"] == 1
+    assert metrics_of(UNION, [cup()], [said])["T-m_vIoU"] == 0.75
+    assert metrics_of(EXACT, [cup()], [said])["T-m_vIoU"] == 1
 
 
 def test_an_object_that_no_frame_shown_has_a_box_of_is_scored_at_its_own_seconds() -> None:
     reference = [TrueObject("cup", "explicit", [(5, 7)], {5: (0, 0, 10, 10), 6: (0, 0, 10, 10)})]
-    assert figures_of(EXACT, reference, [said_as(reference[0])])["T-m_vIoU"] == 1
+    assert metrics_of(EXACT, reference, [said_as(reference[0])])["T-m_vIoU"] == 1
     late = SaidObject("cup", "explicit", [(5, 7)], {4: [(0, 0, 10, 10)], 8: [(0, 0, 10, 10)]})
-    assert figures_of(EXACT, reference, [late])["T-m_vIoU"] == 0
+    assert metrics_of(EXACT, reference, [late])["T-m_vIoU"] == 0
 
 
 def test_of_several_annotated_boxes_near_a_frame_the_nearest_counts_and_is_met_by_the_frames_time() -> None:
@@ -195,26 +195,26 @@ def samples_of(draw: st.DrawFn) -> tuple[list[TrueObject], list[SaidObject]]:
 
 
 @given(samples_of(), st.sampled_from([EXACT, UNION]))
-def test_figures_lie_between_0_and_1_and_stricter_ones_are_never_higher(
+def test_metrics_lie_between_0_and_1_and_stricter_ones_are_never_higher(
     case: tuple[list[TrueObject], list[SaidObject]], task: TSTVG
 ) -> None:
-    figures = figures_of(task, *case)
-    assert all(0 <= value <= 1 for value in figures.values())
+    metrics = metrics_of(task, *case)
+    assert all(0 <= value <= 1 for value in metrics.values())
     for level in ("T", "ST"):
         for name in ("R1", "AP", "vIoU"):
-            steps = [figures[f"{level}-{name}@{t}"] for t in (0.3, 0.5, 0.7)]
+            steps = [metrics[f"{level}-{name}@{t}"] for t in (0.3, 0.5, 0.7)]
             assert steps == sorted(steps, reverse=True)
-    assert all(figures[f"ST-{m}"] <= figures[f"T-{m}"] for m in MEASURES)
-    assert figures["T-Acc"] <= figures["O-Acc"]
+    assert all(metrics[f"ST-{m}"] <= metrics[f"T-{m}"] for m in MEASURES)
+    assert metrics["T-Acc"] <= metrics["O-Acc"]
 
 
 @given(samples_of())
-def test_a_missed_object_that_is_added_as_it_is_never_lowers_a_figure(
+def test_a_missed_object_that_is_added_as_it_is_never_lowers_a_metric(
     case: tuple[list[TrueObject], list[SaidObject]],
 ) -> None:
     reference, said = case
-    before = figures_of(EXACT, reference, said)
+    before = metrics_of(EXACT, reference, said)
     names = {item.name.split()[0] for item in said}
     missed = [item for item in reference if item.category not in names]
-    after = figures_of(EXACT, reference, [*said, *(said_as(item) for item in missed[:1])])
+    after = metrics_of(EXACT, reference, [*said, *(said_as(item) for item in missed[:1])])
     assert all(after[name] >= before[name] - 1e-9 for name in before)

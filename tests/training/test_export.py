@@ -84,7 +84,7 @@ def test_a_task_that_no_text_answers_is_no_chat(release: Path, tmp_path: Path) -
 
 
 def test_preferences_are_the_wrong_answers_of_a_run(built: Path, tmp_path: Path) -> None:
-    run(built, tmp_path / "run", task="relations", model="chance", runs=2)
+    run(built, tmp_path / "run", task="relations", model="chance", repetitions=2)
     export(built, tmp_path / "out", "preference", run=tmp_path / "run")
     rows = rows_of(tmp_path / "out")
     task, box_format = get_task("barista", "relations"), BoxFormat()
@@ -101,7 +101,7 @@ def test_preferences_are_the_wrong_answers_of_a_run(built: Path, tmp_path: Path)
 
 
 def test_a_run_without_mistakes_gives_no_pairs(built: Path, tmp_path: Path) -> None:
-    run(built, tmp_path / "run", task="relations", model="oracle", runs=1)
+    run(built, tmp_path / "run", task="relations", model="oracle", repetitions=1)
     with pytest.raises(ConfigError, match="nothing to export"):
         export(built, tmp_path / "out", "preference", run=tmp_path / "run")
     assert not (tmp_path / "out").exists()

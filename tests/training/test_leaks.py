@@ -17,7 +17,7 @@ from barista_bench.errors import BaristaError, ConfigError, DataError
 from barista_bench.hub.checks import check_model
 from barista_bench.models.box_formats import box_format_of_checkpoint
 from barista_bench.reporting import write_report
-from barista_bench.runs.ask.config import RunConfig, checked
+from barista_bench.runs.ask.config import RunConfig, check_settings
 from barista_bench.runs.ask.runner import trained_videos
 from barista_bench.runs.run_folder import read_run
 from barista_bench.runs.score.scoring import score
@@ -133,7 +133,7 @@ def adapter_of(model: Path, folder: Path, training: TrainingVideos) -> Path:
 def test_a_run_on_videos_of_the_training_set_is_marked_and_not_ranked(built: Path, model: Path, tmp_path: Path) -> None:
     trained = frozenset(video_hashes(built)["train"].values())
     adapter = adapter_of(model, tmp_path / "adapter", TrainingVideos(videos=trained, box_format="xyxy/1000"))
-    settings = {"model": str(model), "adapter": str(adapter), "temperature": 0, "runs": 1, "max_new_tokens": 8}
+    settings = {"model": str(model), "adapter": str(adapter), "temperature": 0, "repetitions": 1, "max_new_tokens": 8}
     for split in ("train", "test"):
         run(built, tmp_path / split, split=split, **settings)
     described = read_run(tmp_path / "train")
@@ -153,7 +153,7 @@ def test_a_checkpoint_and_an_adapter_are_asked_for_boxes_as_they_were_trained(ro
     for name in ("adapter_config.json", "adapter_model.safetensors"):
         (tmp_path / name).touch()
     named = {"model": f"text_only:{tmp_path}", "adapter": str(tmp_path)}
-    config = checked(RunConfig, {"data": "d", "out": tmp_path / "out", "model": "oracle", role: named[role]})
+    config = check_settings(RunConfig, {"data": "d", "out": tmp_path / "out", "model": "oracle", role: named[role]})
     written = box_format_of_checkpoint(str(tmp_path), "qwen2_5_vl")
     assert trained_videos(config, written) == frozenset({"0" * 64})
     with pytest.raises(ConfigError, match="trained to write boxes as yxyx/100"):
@@ -164,7 +164,7 @@ def test_a_report_shows_a_model_trained_on_the_examples_below_the_ranked_ones(bu
     """Though its figure is the best."""
     runs = []
     for name, answers, trained_on in (("leaky", "oracle", 3), ("honest", "chance", 0)):
-        run(built, tmp_path / name, model=answers, runs=1)
+        run(built, tmp_path / name, model=answers, repetitions=1)
         scored = score(tmp_path / name)
         model = scored.results.model.model_copy(update={"name": name})
         runs.append(

@@ -70,9 +70,9 @@ def test_every_entry_of_the_real_release_is_asked_once(
     for item in examples["all"]:
         shown = TASK.prompt(item, BOXES).as_text()
         assert not any(text in shown for text in item.inputs["descriptions"] if len(text) > 30)
-    figures = answer_all(TASK, examples["all"], lambda example: TASK.reference_answer(example, BOXES))
-    assert (figures["macro_f1"], figures["macro_f1_strict"], figures["top1"]) == (1.0, 1.0, 1.0)
-    assert (figures["problem_sets"], figures["ties"], figures["incomplete_problem_sets"]) == (492, 0, 0)
+    metrics = answer_all(TASK, examples["all"], lambda example: TASK.reference_answer(example, BOXES))
+    assert (metrics["macro_f1"], metrics["macro_f1_strict"], metrics["top1"]) == (1.0, 1.0, 1.0)
+    assert (metrics["problem_sets"], metrics["ties"], metrics["incomplete_problem_sets"]) == (492, 0, 0)
 
 
 def test_a_model_that_has_scored_the_descriptions_is_asked_nothing_more() -> None:

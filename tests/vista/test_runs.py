@@ -33,8 +33,8 @@ def test_every_environment_is_a_config_with_a_row_for_every_entry(mini: Path, da
     assert set(row["target"]["labels"]) <= set(row["inputs"]["labels"])
 
 
-def test_a_report_shows_the_counterparts_of_the_papers_figures(dataset: Path, tmp_path: Path) -> None:
-    settings = {"benchmark": "vista", "task": "all", "runs": 1, "progress": False}
+def test_a_report_shows_the_counterparts_of_the_papers_metrics(dataset: Path, tmp_path: Path) -> None:
+    settings = {"benchmark": "vista", "task": "all", "repetitions": 1, "progress": False}
     models = ("oracle", "chance")
     runs = [run for model in models for run in evaluate(dataset, model, out=tmp_path / model, **settings).runs]
     write_report(runs, tmp_path / "report", compare=False, tables=True)
@@ -47,9 +47,11 @@ def test_a_report_shows_the_counterparts_of_the_papers_figures(dataset: Path, tm
 
 def test_analysis_groups_by_what_a_problem_set_has_in_common_alone(dataset: Path, tmp_path: Path) -> None:
     """The videos of one label, standardised among themselves, could not be told apart by an oracle."""
-    (run,) = evaluate(dataset, "oracle", benchmark="vista", task="all", runs=1, out=tmp_path, progress=False).runs
+    (run,) = evaluate(
+        dataset, "oracle", benchmark="vista", task="all", repetitions=1, out=tmp_path, progress=False
+    ).runs
     keys = set(breakdown_keys(run))
     assert {"environment", "level", "type", "problem_set", "release_type", "set_videos"} <= keys
     assert not {"label", "fitting_descriptions", "shared_prefix", "frame_count"} & keys
     for key in keys:
-        assert {row.figure.mean for row in breakdown(run, key, intervals=False)} == {1.0}, key
+        assert {row.metric.mean for row in breakdown(run, key, intervals=False)} == {1.0}, key

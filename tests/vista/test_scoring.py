@@ -41,7 +41,7 @@ def row_of(sample: Scored) -> list[float]:
 
 
 @pytest.mark.parametrize("how", All.options["standardise"].choices)
-def test_figures_are_those_of_the_metric_over_the_sets_of_the_samples(how: str) -> None:
+def test_metrics_are_those_of_the_metric_over_the_sets_of_the_samples(how: str) -> None:
     rng = random.Random(11)
     sets = [random_set(number, rng) for number in range(200)]
     sets = [samples for samples in sets if any(sample.prediction for sample in samples)]
@@ -52,19 +52,19 @@ def test_figures_are_those_of_the_metric_over_the_sets_of_the_samples(how: str) 
     wanted = sequence_matching([list(map(row_of, samples)) for samples in sets], references, standardise=how)
     samples, task = [sample for of_set in sets for sample in of_set], All(options={"standardise": how})
     rng.shuffle(samples)  # samples of different sets come mixed
-    figures = task.aggregate(samples)
+    metrics = task.aggregate(samples)
     names = {"macro_f1": "macro_f1", "macro_f1_low": "ci_low", "macro_f1_high": "ci_high"}
-    assert [figures[name] for name in names] == pytest.approx([wanted[name] for name in names.values()], abs=1e-12)
-    assert (figures["unscored_problem_sets"], figures["ties"]) == (wanted["n_unscored"], wanted["n_ties"])
-    drawn = task.statistics(samples).figures(np.ones((1, len(samples))))
-    assert drawn["macro_f1"][0] == pytest.approx(figures["macro_f1"], abs=1e-12)
+    assert [metrics[name] for name in names] == pytest.approx([wanted[name] for name in names.values()], abs=1e-12)
+    assert (metrics["unscored_problem_sets"], metrics["ties"]) == (wanted["n_unscored"], wanted["n_ties"])
+    drawn = task.statistics(samples).compute_metrics(np.ones((1, len(samples))))
+    assert drawn["macro_f1"][0] == pytest.approx(metrics["macro_f1"], abs=1e-12)
     if how == "label":
         for problem_set, alone in zip(sets, wanted["per_set"], strict=True):
             matched = match(problem_set)
             assert matched.f1 == pytest.approx(alone["macro_f1"])
             assert matched.majority == pytest.approx(alone["majority_f1"])
     else:
-        assert figures["macro_f1"] != pytest.approx(TASK.aggregate(samples)["macro_f1"], abs=1e-6)
+        assert metrics["macro_f1"] != pytest.approx(TASK.aggregate(samples)["macro_f1"], abs=1e-6)
 
 
 @pytest.mark.full
@@ -96,9 +96,9 @@ def test_the_strict_reading_counts_other_answers_as_wrong() -> None:
         scored(example(video=f"v{at}", reference=[label]), row, strict=label != "c")
         for at, (label, row) in enumerate(zip("abc", rows, strict=True))
     ]
-    figures = match(samples)
-    assert figures.f1 == 1.0
-    assert figures.strict == pytest.approx(2 / 3)  # c is never found, a and b always
+    metrics = match(samples)
+    assert metrics.f1 == 1.0
+    assert metrics.strict == pytest.approx(2 / 3)  # c is never found, a and b always
 
 
 def test_an_incomplete_set_is_scored_over_what_is_there_and_flagged() -> None:
@@ -107,26 +107,26 @@ def test_an_incomplete_set_is_scored_over_what_is_there_and_flagged() -> None:
         scored(example(video=f"v{at}", labels="ab", reference=[label], videos=3), row)
         for at, (label, row) in enumerate(zip("ab", rows, strict=True))
     ]
-    figures = TASK.aggregate(samples)
-    assert (figures["macro_f1"], figures["incomplete_problem_sets"], figures["problem_sets"]) == (1.0, 1, 1)
+    metrics = TASK.aggregate(samples)
+    assert (metrics["macro_f1"], metrics["incomplete_problem_sets"], metrics["problem_sets"]) == (1.0, 1, 1)
 
 
 def test_a_single_video_leaves_its_set_unscored() -> None:
     alone = [scored(example(videos=1), {"a": 5.0, "b": 0.0, "c": 0.0})]
-    figures = TASK.aggregate(alone)
-    assert "macro_f1" not in figures
-    assert (figures["unscored_problem_sets"], figures["top1"]) == (1, 1.0)
-    assert np.isnan(TASK.statistics(alone).figures(np.ones((2, 1)))["macro_f1"]).all()
+    metrics = TASK.aggregate(alone)
+    assert "macro_f1" not in metrics
+    assert (metrics["unscored_problem_sets"], metrics["top1"]) == (1, 1.0)
+    assert np.isnan(TASK.statistics(alone).compute_metrics(np.ones((2, 1)))["macro_f1"]).all()
 
 
 @pytest.mark.parametrize("reference", ["on", "off"])
 def test_a_set_of_which_one_label_is_left_is_not_decided_by_the_order_of_its_labels(reference: str) -> None:
     asked = [example("alfred/x/y/1", f"v{at}", ["on", "off"], [reference], videos=6) for at in range(3)]
     samples = [scored(example, {label: 5.0 * (label == reference) for label in ("on", "off")}) for example in asked]
-    figures = match(samples)
-    assert (figures.f1, figures.strict, figures.majority, figures.is_complete) == (None, None, None, False)
+    metrics = match(samples)
+    assert (metrics.f1, metrics.strict, metrics.majority, metrics.is_complete) == (None, None, None, False)
     assert TASK.aggregate(samples)["unscored_problem_sets"] == 1
-    assert np.isnan(TASK.statistics(samples).figures(np.ones((1, 3)))["macro_f1"][0])
+    assert np.isnan(TASK.statistics(samples).compute_metrics(np.ones((1, 3)))["macro_f1"][0])
 
 
 def test_any_of_several_fitting_labels_is_right() -> None:
@@ -149,12 +149,12 @@ def test_groups_are_those_of_environment_level_and_type() -> None:
         for at, label in enumerate("abc"):
             asked = example(f"s{number}", f"v{at}", reference=[label], environment=environment, level=level, kind=kind)
             samples.append(scored(asked, {name: 5.0 * (name == (label if number else "a")) for name in "abc"}))
-    figures = TASK.aggregate(samples)
-    by_level = {name: group["macro_f1"] for name, group in figures["per_level"].items()}
+    metrics = TASK.aggregate(samples)
+    by_level = {name: group["macro_f1"] for name, group in metrics["per_level"].items()}
     assert by_level == pytest.approx({"2": 1 / 6, "8": 1.0})
-    sets_in = {name: group["problem_sets"] for name, group in figures["per_environment"].items()}
+    sets_in = {name: group["problem_sets"] for name, group in metrics["per_environment"].items()}
     assert sets_in == {"real_world": 1, "virtual_home": 2}
-    assert list(figures["per_type"]) == ["general", "permutation"]
+    assert list(metrics["per_type"]) == ["general", "permutation"]
 
 
 # --- resampling ------------------------------------------------------------------------------------------------------
@@ -172,7 +172,7 @@ def test_a_draw_of_sets_is_the_mean_over_the_sets_drawn() -> None:
     weights = rng.multinomial(len(sets), np.full(len(sets), 1 / len(sets)), size=40).astype(float)
     places = {name: at for at, name in enumerate(sets)}
     columns = [places[sample.example.inputs["problem_set"]] for sample in samples]
-    drawn = TASK.statistics(samples).figures(weights[:, columns])
+    drawn = TASK.statistics(samples).compute_metrics(weights[:, columns])
     f1 = [match(samples).f1 for samples in sets.values()]
     for row, value in zip(weights, drawn["macro_f1"], strict=True):
         chosen = [score for score, times in zip(f1, row, strict=True) if score is not None for _ in range(int(times))]
@@ -192,7 +192,7 @@ def test_two_models_that_change_sides_are_scored_apart() -> None:
     flips = np.random.default_rng(1).integers(2, size=(10, len(names))).astype(float)
     moved = flips[:, [names.index(sample.example.inputs["problem_set"]) for sample in first]]
     weights = np.stack([1 - moved, moved], axis=2).reshape(len(flips), -1)
-    drawn = TASK.statistics(both).figures(weights)["macro_f1"]
+    drawn = TASK.statistics(both).compute_metrics(weights)["macro_f1"]
     for row, value in zip(moved, drawn, strict=True):
         mixed = [b if flip else a for a, b, flip in zip(first, second, row, strict=True)]
         assert value == pytest.approx(TASK.aggregate(mixed)["macro_f1"], abs=1e-12)
@@ -204,7 +204,7 @@ def test_samples_drawn_one_by_one_are_a_set_of_those_drawn(counts: list[int]) ->
     samples = [
         scored(example(video=f"v{at}", labels="ab", reference=["a" if at else "b"]), row) for at, row in enumerate(rows)
     ]
-    (value,) = TASK.statistics(samples).figures(np.array([counts], dtype=float))["macro_f1"]
+    (value,) = TASK.statistics(samples).compute_metrics(np.array([counts], dtype=float))["macro_f1"]
     taken = {count for count in counts if count}
     repeated = [
         sample

@@ -46,10 +46,10 @@ def f1s(samples: tuple[Scored, ...], *group: object) -> list[float]:
     keys = ("environment", "level", "type")
     matched = [match(of_set) for of_set in by_set(samples).values()]
     return [
-        figures.f1
-        for figures in matched
-        if figures.f1 is not None
-        and all(want in (None, getattr(figures.metadata, k)) for k, want in zip(keys, group, strict=True))
+        metrics.f1
+        for metrics in matched
+        if metrics.f1 is not None
+        and all(want in (None, getattr(metrics.metadata, k)) for k, want in zip(keys, group, strict=True))
     ]
 
 

@@ -33,7 +33,7 @@ from barista_bench.core.deriving import Candidate, GraphTask, Vocabulary
 from barista_bench.core.example import Evidence, Int64, SkippedExample, read_scores
 from barista_bench.core.options import packaged_protocol
 from barista_bench.core.prompt import Prompt
-from barista_bench.core.remembering import remembered
+from barista_bench.core.remembering import remember
 from barista_bench.core.statistics import Row, SumStatistics
 from barista_bench.core.task import (
     AnswerFailure,
@@ -47,7 +47,7 @@ from barista_bench.core.task import (
     evidence_objects,
 )
 from barista_bench.metrics.choice_accuracy.inputs import ChoiceQuestion, as_questions
-from barista_bench.metrics.choice_accuracy.scoring import figures, question_sums, tables
+from barista_bench.metrics.choice_accuracy.scoring import compute_metrics, question_sums, tables
 from barista_bench.scene_graph import Segment, VideoGraph
 
 FEWEST_CHOICES = 4
@@ -104,7 +104,7 @@ class Activity(ChoiceTask, GraphTask[ActivitySampling]):
 
     def vocabulary(self, video: VideoGraph, sampling: ActivitySampling) -> Vocabulary:
         """Return (class id, name) pairs: the choices come from the classes of all sampled videos."""
-        if not sampling.selects(video):
+        if not sampling.is_selected(video):
             return ()
         return tuple(dict.fromkeys((str(segment.class_id), segment.name) for segment in named_activities(video)))
 
@@ -203,7 +203,7 @@ class Activity(ChoiceTask, GraphTask[ActivitySampling]):
             question_sums(_question(s.example)._replace(prediction=letter))
             for s, letter in zip(samples, letters, strict=True)
         ]
-        return SumStatistics(rows, figures, sample_scores={"accuracy": "accuracy"}, tables=_defined_tables)
+        return SumStatistics(rows, compute_metrics, sample_scores={"accuracy": "accuracy"}, tables=_defined_tables)
 
     @property
     def counts_provider_errors(self) -> bool:
@@ -268,7 +268,7 @@ def _token(text: str, position: int) -> str:
     return token[0] if token else ""
 
 
-@remembered
+@remember
 def _question(example: Example) -> ChoiceQuestion:
     """Return the question for the metric, without an answer; cached per example."""
     choices = {choice.choice_id: choice.verb for choice in ActivityInputs.of(example).choices}
@@ -276,7 +276,7 @@ def _question(example: Example) -> ChoiceQuestion:
     return question
 
 
-@remembered
+@remember
 def class_counts(examples: Sequence[Example]) -> Counter[str]:
     """Count the examples of each activity class."""
     return Counter(str(ActivityTarget.of(example).class_id) for example in examples)

@@ -30,7 +30,7 @@ def frozen_sentence(task: Task, **values: str) -> str:
     return texts.text(FROZEN_QUESTION, **values)
 
 
-def thinned(frames: Frames, fraction: float) -> Frames:
+def thin_frames(frames: Frames, fraction: float) -> Frames:
     """The even part of the frames that the release keeps: of a single one, that before the middle.
 
     >>> import numpy as np

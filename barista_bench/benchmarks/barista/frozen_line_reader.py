@@ -41,7 +41,7 @@ from barista_bench.benchmarks.kinds.box_answers import FrameSize
 from barista_bench.benchmarks.kinds.frames import FrameMetadata
 from barista_bench.core.boxes import xywh_to_xyxy
 from barista_bench.core.example import GridBox, Int64, field_types
-from barista_bench.core.frozen_lines import FrozenLine, NonEmptyText, ReleaseRoot, typed
+from barista_bench.core.frozen_lines import FrozenLine, NonEmptyText, ReleaseRoot, convert_record
 from barista_bench.core.task import Example, Fields, Json, Task
 from barista_bench.errors import DataError
 from barista_bench.scene_graph import SceneObject
@@ -192,7 +192,7 @@ def _example(
 
 
 def _read_grounding(line: FrozenLine, _: ReleaseRoot) -> Example:
-    data = typed(line.task_data, _Grounding, "task_data")
+    data = convert_record(line.task_data, _Grounding, "task_data")
     data.check_boxes(data.ground_truth_boxes)
     return _example(
         Grounding,
@@ -205,7 +205,7 @@ def _read_grounding(line: FrozenLine, _: ReleaseRoot) -> Example:
 
 
 def _read_hand_object(line: FrozenLine, _: ReleaseRoot) -> Example:
-    data = typed(line.task_data, _HandObject, "task_data")
+    data = convert_record(line.task_data, _HandObject, "task_data")
     for item in data.ground_truth:
         data.check_boxes([*item.hand_boxes, item.object_box])
     interactions: list[Json] = [{**msgspec.to_builtins(item), "category": ""} for item in data.ground_truth]
@@ -222,7 +222,7 @@ def _read_hand_object(line: FrozenLine, _: ReleaseRoot) -> Example:
 
 
 def _read_referring(line: FrozenLine, root: ReleaseRoot) -> Example:
-    data = typed(line.task_data, _Referring, "task_data")
+    data = convert_record(line.task_data, _Referring, "task_data")
     subject = data.metadata
     width, height = root.frame_size(line.video_id)
     x, y, box_width, box_height = subject.bbox_xywh
@@ -262,7 +262,10 @@ def _facts(subject: _DescribedObject) -> FrameFacts:
 
 
 def _read_activity(line: FrozenLine, _: ReleaseRoot) -> Example:
-    data, segment = typed(line.task_data, _Activity, "task_data"), typed(line.metadata, _Segment, "metadata")
+    data, segment = (
+        convert_record(line.task_data, _Activity, "task_data"),
+        convert_record(line.metadata, _Segment, "metadata"),
+    )
     choices = [ActivityChoice(item.choice_id, "", item.text, group_verb(item.text)) for item in data.choices]
     by_id = {choice.choice_id: choice for choice in choices}
     if len(by_id) < len(choices) or data.correct_choice_id not in by_id:
@@ -292,7 +295,7 @@ def _read_activity(line: FrozenLine, _: ReleaseRoot) -> Example:
 
 
 def _read_relations(line: FrozenLine, root: ReleaseRoot) -> Example:
-    data = typed(line.task_data, _Relations, "task_data")
+    data = convert_record(line.task_data, _Relations, "task_data")
     video, frame = root.video(line.video_id, "masks"), line.frames[0].frame_index
     objects = marked_objects(video, mark_order(video, frame))
     matches = [_MARK_LINE.fullmatch(text) for text in data.object_id_category_lines]
@@ -327,7 +330,10 @@ def _read_relations(line: FrozenLine, root: ReleaseRoot) -> Example:
 
 
 def _read_temporal_vqa(line: FrozenLine, _: ReleaseRoot) -> Example:
-    data, clip = typed(line.task_data, _VisualQA, "task_data"), typed(line.metadata, _Clip, "metadata")
+    data, clip = (
+        convert_record(line.task_data, _VisualQA, "task_data"),
+        convert_record(line.metadata, _Clip, "metadata"),
+    )
     return _example(
         TemporalVQA,
         line,

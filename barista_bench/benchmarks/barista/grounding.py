@@ -23,7 +23,7 @@ import numpy as np
 from msgspec import Meta
 from numpy.typing import NDArray
 
-from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, domain_called, thinned
+from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, domain_called, thin_frames
 from barista_bench.benchmarks.barista.phrases import (
     DescribedObject,
     Phrase,
@@ -53,7 +53,7 @@ from barista_bench.core.deriving import Candidate, GraphTask, Vocabulary
 from barista_bench.core.example import Evidence, GridBox, Inputs, Int64, PixelBox, Target
 from barista_bench.core.options import Count, packaged_protocol
 from barista_bench.core.prompt import Prompt
-from barista_bench.core.remembering import remembered
+from barista_bench.core.remembering import remember
 from barista_bench.core.task import Example, Fields, Json, ParseError, Prediction
 from barista_bench.errors import ConfigError
 from barista_bench.scene_graph import VideoGraph
@@ -105,7 +105,7 @@ class GroundingSampling(FrameSampling):
     """The sampling of phrases on frames.
 
     Args:
-        draw_seed: of the sample of relations for phrases, over all videos; None takes `seed`.
+        sampling_seed: of the sample of relations for phrases, over all videos; None takes `seed`.
         fraction: of each video's candidate frames, evenly spaced.
         in_activities: only frames inside an activity.
         with_relations: only frames with a relation.
@@ -114,7 +114,7 @@ class GroundingSampling(FrameSampling):
         box_scale: true boxes are integers from 0 to this value, which a full side of the frame maps to.
     """
 
-    draw_seed: int | None = None
+    sampling_seed: int | None = None
     fraction: Annotated[float, Meta(gt=0, le=1)] = 1.0
     in_activities: bool = False
     with_relations: bool = False
@@ -180,7 +180,7 @@ class Grounding(BoxTask, GraphTask[GroundingSampling]):
         One generator serves all videos, and each object with a key draws a number from it, described or not, as in the
         release.
         """
-        rng = sampling.generator(sampling.draw_seed)
+        rng = sampling.generator(sampling.sampling_seed)
         for candidate in candidates:
             choices = [rng.choice(range(count)) for count in candidate.numbers]
             yield candidate._replace(item=choices[candidate.item] if candidate.item >= 0 else -1, numbers=())
@@ -237,7 +237,7 @@ class Grounding(BoxTask, GraphTask[GroundingSampling]):
         return [grid_to_pixels(box, example.inputs, target.bbox_scale) for box in target.ground_truth_boxes]
 
 
-@remembered
+@remember
 def usual_boxes_by_category(examples: Sequence[Example]) -> dict[str, Boxes]:
     """Return usual boxes of each category, on the grid of 0..1000; the empty name has the boxes of all categories."""
     by_category: dict[str, list[Boxes]] = defaultdict(list)
@@ -279,8 +279,8 @@ class _View:
     def frames(self, sampling: GroundingSampling) -> Frames:
         frames = self.arrays.frames(sampling, in_activities=sampling.in_activities)
         if sampling.with_relations:
-            frames = self.arrays.related(self.relations, frames)
-        return thinned(frames, sampling.fraction)
+            frames = self.arrays.find_related(self.relations, frames)
+        return thin_frames(frames, sampling.fraction)
 
     def counts(self, frames: Frames) -> Iterator[tuple[int, NDArray[np.int32], NDArray[np.int32]]]:
         """Yield each frame with boxes, and (objects,) how many keys and colours an object has there for a phrase."""

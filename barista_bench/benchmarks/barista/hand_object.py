@@ -19,7 +19,7 @@ from typing import Annotated
 import numpy as np
 from msgspec import Meta
 
-from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, thinned
+from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, thin_frames
 from barista_bench.benchmarks.barista.interactions import (
     EXEMPLARS,
     BoxedInteraction,
@@ -72,7 +72,7 @@ from barista_bench.metrics.interaction_f1.scoring import (
     IOU_THRESHOLD,
     FrameScore,
     Group,
-    figures,
+    compute_metrics,
     frame_sums,
     score_frame,
     tables,
@@ -109,11 +109,13 @@ class InteractionStatistics(SumStatistics):
     def __init__(self, frames: Sequence[FrameScore], groups: Sequence[Sequence[Sequence[Group]]]) -> None:
         rows = [frame_sums([frame], [frame_groups]) for frame, frame_groups in zip(frames, groups, strict=True)]
         names = {name: name for name in ("precision", "recall", "f1")}
-        super().__init__(rows, figures, sample_scores=names, tables=tables)
+        super().__init__(rows, compute_metrics, sample_scores=names, tables=tables)
         self._frames, self._groups = frames, groups
 
     def subset(self, samples: Sequence[int]) -> InteractionStatistics:
-        return InteractionStatistics([self._frames[at] for at in samples], [self._groups[at] for at in samples])
+        return InteractionStatistics(
+            [self._frames[index] for index in samples], [self._groups[index] for index in samples]
+        )
 
     def _total(self) -> Floats:
         sums = frame_sums(self._frames, self._groups)
@@ -161,8 +163,8 @@ class HandObject(GraphTask[HandObjectSampling]):
     def candidates(self, video: VideoGraph, sampling: HandObjectSampling) -> Iterator[Candidate]:
         """Yield frames where a hand acts on an object, evenly thinned over the video's frames."""
         arrays = FrameArrays(video)
-        frames = thinned(arrays.frames(sampling), sampling.fraction)
-        for frame in arrays.related(contact_ranges(video, sampling.relation_type), frames).tolist():
+        frames = thin_frames(arrays.frames(sampling), sampling.fraction)
+        for frame in arrays.find_related(contact_ranges(video, sampling.relation_type), frames).tolist():
             yield Candidate(video.video_id, frame)
 
     def build(

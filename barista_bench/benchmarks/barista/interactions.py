@@ -23,11 +23,11 @@ from barista_bench.benchmarks.kinds.box_answers import (
     usual_boxes,
 )
 from barista_bench.benchmarks.kinds.frames import FrameArrays
-from barista_bench.benchmarks.parsing import json_arrays, unfenced, whole_array
+from barista_bench.benchmarks.parsing import json_arrays, strip_fence, whole_array
 from barista_bench.benchmarks.truncated import cut_array
 from barista_bench.core.boxes import GRID, BoxFormat, four_numbers
 from barista_bench.core.example import GridBox, PixelBox, Target, TypedFields
-from barista_bench.core.remembering import remembered
+from barista_bench.core.remembering import remember
 from barista_bench.core.task import Example, Fields, ParseError, Prediction
 from barista_bench.metrics.interaction_f1.inputs import HAND_TYPES
 from barista_bench.scene_graph import VideoGraph
@@ -81,7 +81,7 @@ def answered_interactions(prediction: Prediction | None) -> list[BoxedInteractio
     return BoxedInteractions.read(prediction.value).interactions if prediction else []
 
 
-@remembered
+@remember
 def usual_interactions(examples: Sequence[Example]) -> list[BoxedInteraction]:
     """Return the most frequent combination of hand types, each interaction at its mean place in it, on the grid.
 
@@ -181,7 +181,7 @@ def read_by_paper(text: str, inputs: Fields, box_format: BoxFormat) -> Predictio
 
     A truncated list is read up to its last complete entry.
     """
-    body = unfenced(text)
+    body = strip_fence(text)
     whole_list, cut = whole_array(body), cut_array(text)
     arrays = [(array, 0) for array in (json_arrays(body) if whole_list is None else [whole_list])]
     for entries, unfinished in (*arrays, *([(cut.entries, cut.unfinished)] if cut else [])):

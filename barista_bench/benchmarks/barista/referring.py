@@ -42,7 +42,7 @@ from barista_bench.core.example import Evidence, Inputs, Int64, PixelBox, Skippe
 from barista_bench.core.failures import FailureKind
 from barista_bench.core.options import Count, packaged_protocol
 from barista_bench.core.prompt import Prompt
-from barista_bench.core.remembering import remembered
+from barista_bench.core.remembering import remember
 from barista_bench.core.task import Example, Fields, Judged, Overlay, ParseError, Prediction, evidence_objects
 from barista_bench.scene_graph import Rle, VideoGraph
 from barista_bench.scene_graph.domain import Domain, domain_vocabulary
@@ -206,7 +206,7 @@ class Referring(TextTask[ReferringSampling]):
         box = as_xyxy(ReferringInputs.of(example).box)
         return (Overlay(0, box, "given", self.category(example)),)
 
-    def judged(self, example: Example, prediction: Prediction) -> Judged:
+    def show_to_judge(self, example: Example, prediction: Prediction) -> Judged:
         reference = ReferringTarget.of(example).reference
         return Judged(self.frozen_question(example), reference, self.text_of(prediction))
 
@@ -280,7 +280,7 @@ def _area(arrays: FrameArrays, frame: int, position: int) -> float:
     return float(coco_mask.area({"size": list(masks[-1].size), "counts": masks[-1].counts.encode("ascii")}))
 
 
-@remembered
+@remember
 def typical_sentence(examples: Sequence[Example]) -> str | None:
     """Return the most typical reference sentence; None without examples."""
     sentences = [ReferringTarget.of(example).sentence for example in examples]

@@ -14,11 +14,11 @@ import msgspec
 from msgspec.structs import astuple
 
 from barista_bench.benchmarks.barista.released_json import refuse_unbounded, released_array, released_body
-from barista_bench.benchmarks.parsing import NOTHING_READ, integer, is_text, json_arrays, unfenced, whole_array
+from barista_bench.benchmarks.parsing import NOTHING_READ, integer, is_text, json_arrays, strip_fence, whole_array
 from barista_bench.benchmarks.truncated import cut_array
 from barista_bench.core.example import Inputs, PixelBox, Target, TypedFields
 from barista_bench.core.failures import FailureKind
-from barista_bench.core.remembering import remembered
+from barista_bench.core.remembering import remember
 from barista_bench.core.task import Example, Fields, Json, ParseError, Prediction
 from barista_bench.metrics.tuple_f1.scoring import RelationTuple
 from barista_bench.scene_graph import Instance, Rle, VideoGraph
@@ -126,7 +126,7 @@ def vocabulary_entries(pairs: Iterable[tuple[str, str]]) -> list[VocabularyEntry
     return [VocabularyEntry(kind, sorted(values[kind])) for kind in sorted(values)]
 
 
-@remembered
+@remember
 def likely_relations(examples: Sequence[Example]) -> dict[tuple[str, str], list[tuple[str, str]]]:
     """Return the (type, value) pairs worth answering for every pair of objects of two categories.
 
@@ -234,7 +234,7 @@ def read_by_paper(text: str) -> Prediction | ParseError:
 
     A truncated list is read up to its last complete entry.
     """
-    body = unfenced(text)
+    body = strip_fence(text)
     answer = _first_answer(whole_array(body), json_arrays(body), _strict_relation)
     if answer is None and (cut := cut_array(text)):
         parsed = _prediction(cut.entries, _strict_relation)

@@ -45,7 +45,7 @@ from barista_bench.core.deriving import Candidate, GraphTask, Vocabulary
 from barista_bench.core.example import Evidence, Int64
 from barista_bench.core.options import Fraction, packaged_protocol
 from barista_bench.core.prompt import Prompt
-from barista_bench.core.remembering import remembered
+from barista_bench.core.remembering import remember
 from barista_bench.core.statistics import SumStatistics
 from barista_bench.core.task import (
     AnswerFailure,
@@ -60,7 +60,14 @@ from barista_bench.core.task import (
 )
 from barista_bench.errors import DataError
 from barista_bench.media.set_of_mark import Mark, draw_marks
-from barista_bench.metrics.tuple_f1.scoring import GroupsOf, RelationTuple, example_sums, figures, normalise, tables
+from barista_bench.metrics.tuple_f1.scoring import (
+    GroupsOf,
+    RelationTuple,
+    compute_metrics,
+    example_sums,
+    normalise,
+    tables,
+)
 from barista_bench.scene_graph import Rle, VideoGraph, decode_mask
 from barista_bench.scene_graph.masks import run_problems
 from barista_bench.scene_graph.video_graph import HANDS
@@ -124,7 +131,7 @@ class Relations(GraphTask[RelationsSampling]):
     def candidates(self, video: VideoGraph, sampling: RelationsSampling) -> Iterator[Candidate]:
         """Yield frames with a relation, at the stride."""
         arrays = FrameArrays(video)
-        for frame in arrays.related(range(len(video.relations_table.start)), arrays.frames(sampling)).tolist():
+        for frame in arrays.find_related(range(len(video.relations_table.start)), arrays.frames(sampling)).tolist():
             yield Candidate(video.video_id, frame)
 
     def build(
@@ -173,7 +180,7 @@ class Relations(GraphTask[RelationsSampling]):
             for s in samples
         ]
         names = {f"micro_{name}": name for name in ("precision", "recall", "f1")}
-        return SumStatistics(rows, figures, sample_scores=names, tables=tables)
+        return SumStatistics(rows, compute_metrics, sample_scores=names, tables=tables)
 
     def facets(self, example: Example) -> Fields:
         reference = RelationSet.of(example).relations
@@ -266,7 +273,7 @@ class Relations(GraphTask[RelationsSampling]):
         return _multiset(RelationSet.read(prediction.value), self.follows_paper)
 
 
-@remembered
+@remember
 def _true_relations(example: Example, follows_paper: bool) -> Counter[RelationTuple]:
     return _multiset(RelationSet.of(example), follows_paper)
 
@@ -289,7 +296,7 @@ def _normalised_text(text: str, follows_paper: bool) -> str:
     return normalise(" ".join(text.split()) if follows_paper else text)
 
 
-@remembered
+@remember
 def _marked_ids_and_hands(example: Example) -> tuple[dict[int, str], set[int]]:
     """Return the object of each mark with an object, and the marks of hands."""
     objects = _objects(example)

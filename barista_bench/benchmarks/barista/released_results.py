@@ -148,16 +148,16 @@ def _hand_object_result(
 
 
 def _relations_result(task: Relations, example: Example, prediction: Prediction | None) -> dict[str, Json]:
-    figures = tuple_f1([prediction.value["relations"] if prediction else []], [example.target["relations"]])
+    metrics = tuple_f1([prediction.value["relations"] if prediction else []], [example.target["relations"]])
     result: dict[str, Json] = {
-        "f1": figures["micro_f1"],
+        "f1": metrics["micro_f1"],
         "ground_truth_relations": example.target["relations"],
-        "gt_count": figures["n_reference"],
-        "per_relation_type": _type_rows(figures["per_relation_type"]),
-        "precision": figures["micro_precision"],
-        "pred_count": figures["n_predicted"],
-        "recall": figures["micro_recall"],
-        "tp": figures["tp"],
+        "gt_count": metrics["n_reference"],
+        "per_relation_type": _type_rows(metrics["per_relation_type"]),
+        "precision": metrics["micro_precision"],
+        "pred_count": metrics["n_predicted"],
+        "recall": metrics["micro_recall"],
+        "tp": metrics["tp"],
     }
     return result | ({"predicted_relations": prediction.value["relations"]} if prediction else {})
 
@@ -255,15 +255,15 @@ def _grounding_metrics(task: Grounding, records: Sequence[ReleasedRecord]) -> di
     samples = _samples(task, records)
     if not samples:
         return {**dict.fromkeys(STATISTICS), "per_category": {}}
-    figures = summarise(task.statistics(samples).evaluation)
-    per_category = {name: {"map": row["ap"], "mar_100": row["ar_100"]} for name, row in figures["per_category"].items()}
-    return {**{name: figures[name] for name in STATISTICS}, "per_category": per_category}
+    metrics = summarise(task.statistics(samples).evaluation)
+    per_category = {name: {"map": row["ap"], "mar_100": row["ar_100"]} for name, row in metrics["per_category"].items()}
+    return {**{name: metrics[name] for name in STATISTICS}, "per_category": per_category}
 
 
 def _hand_object_metrics(task: HandObject, records: Sequence[ReleasedRecord]) -> dict[str, Json]:
     frames = [task.frame_score(sample.example, sample.prediction) for sample in _samples(task, records)]
     sums = {str(name): value for name, value in frame_sums(frames).items()}
-    figures = pool(frames) if frames else {}
+    metrics = pool(frames) if frames else {}
     return {
         "total_gt": int(sums["n_reference"]),
         "total_pred": int(sums["n_predicted"]),
@@ -272,35 +272,35 @@ def _hand_object_metrics(task: HandObject, records: Sequence[ReleasedRecord]) ->
         "hand_type_correct": int(sums["hand_type_accuracy"]),
         "frames_with_gt": int(sums.get("n_with_reference", 0)),
         "frames_with_gt_but_zero_pred": int(sums.get("n_undetected", 0)),
-        "interaction_recall": figures.get("recall", 0.0),
-        "interaction_precision": figures.get("precision", 0.0),
-        "hand_iou": figures.get("hand_iou"),
-        "object_iou": figures.get("object_iou"),
-        "hand_type_accuracy": figures.get("hand_type_accuracy"),
-        "no_detection_rate": figures.get("no_detection_rate") or 0.0,
+        "interaction_recall": metrics.get("recall", 0.0),
+        "interaction_precision": metrics.get("precision", 0.0),
+        "hand_iou": metrics.get("hand_iou"),
+        "object_iou": metrics.get("object_iou"),
+        "hand_type_accuracy": metrics.get("hand_type_accuracy"),
+        "no_detection_rate": metrics.get("no_detection_rate") or 0.0,
     }
 
 
 def _relations_metrics(task: Relations, records: Sequence[ReleasedRecord]) -> dict[str, Json]:
     samples = _samples(task, records)
     statistics = task.statistics(samples)
-    figures, scores = statistics.published_figures(), statistics.scores()["f1"].tolist()
+    metrics, scores = statistics.published_metrics(), statistics.scores()["f1"].tolist()
     parsed = [f1 for f1, sample in zip(scores, samples, strict=True) if sample.prediction is not None]
     total = _sum(parsed)
     return {
-        "micro_tp": figures["tp"],
-        "micro_pred": figures["n_predicted"],
-        "micro_gt": figures["n_reference"],
-        **{name: figures[name] for name in ("micro_precision", "micro_recall", "micro_f1")},
+        "micro_tp": metrics["tp"],
+        "micro_pred": metrics["n_predicted"],
+        "micro_gt": metrics["n_reference"],
+        **{name: metrics[name] for name in ("micro_precision", "micro_recall", "micro_f1")},
         "sum_example_f1": total,
         "example_f1_count": len(parsed),
         "mean_example_f1": total / len(records),
-        "per_relation_type": _type_rows(cast("Mapping[str, Mapping[str, Json]]", figures["per_relation_type"])),
+        "per_relation_type": _type_rows(cast("Mapping[str, Mapping[str, Json]]", metrics["per_relation_type"])),
     }
 
 
 def _activity_metrics(task: Activity, records: Sequence[ReleasedRecord]) -> dict[str, Json]:
-    figures = task.aggregate(_samples(task, records))
+    metrics = task.aggregate(_samples(task, records))
     per_label = {
         name: {
             "total": row["support"],
@@ -308,12 +308,12 @@ def _activity_metrics(task: Activity, records: Sequence[ReleasedRecord]) -> dict
             "correct": row["n_correct"],
             "accuracy": row["accuracy"],
         }
-        for name, row in cast("Mapping[str, Mapping[str, float]]", figures["per_class"]).items()
+        for name, row in cast("Mapping[str, Mapping[str, float]]", metrics["per_class"]).items()
     }
     return {
-        "correct_predictions": figures["n_correct"],
-        "accuracy": figures["accuracy"],
-        "accuracy_on_parsed": figures.get("accuracy_on_parsed"),
+        "correct_predictions": metrics["n_correct"],
+        "accuracy": metrics["accuracy"],
+        "accuracy_on_parsed": metrics.get("accuracy_on_parsed"),
         "per_label": per_label,
     }
 

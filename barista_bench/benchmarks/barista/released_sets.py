@@ -186,7 +186,7 @@ PARAMETERS: dict[str, dict[str, str]] = {
         "activity_filter": "in_activities",
         "require_relations": "with_relations",
         "bbox_scale": "box_scale",
-        "seed": "draw_seed",
+        "seed": "sampling_seed",
     },
     "hand_object": {
         "interaction_relation_type": "relation_type",
@@ -216,7 +216,7 @@ PARAMETERS: dict[str, dict[str, str]] = {
         "frame_spacing": "spacing",
         "max_examples_per_category": "per_class",
         "max_frames_per_example": "max_frames",
-        "shuffle_seed": "draw_seed",
+        "shuffle_seed": "sampling_seed",
     },
 }
 """The release's names of parameters by task, each with the field of `Sampling` that it sets."""
@@ -229,7 +229,7 @@ _CODE_DEFAULTS: dict[str, dict[str, object]] = {
     "temporal_vqa": {"frames": 4, "spacing": 30, "per_class": None, "max_frames": None},
 }
 """Values by task where a configuration leaves a parameter out: the code's defaults, not the published ones."""
-_NULL_VALUES: dict[str, object] = {"fraction": 1.0, "min_area": 0.0, "draw_seed": None}
+_NULL_VALUES: dict[str, object] = {"fraction": 1.0, "min_area": 0.0, "sampling_seed": None}
 """The meaning of the release's null, by field."""
 
 

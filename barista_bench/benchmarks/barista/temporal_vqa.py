@@ -43,7 +43,7 @@ from barista_bench.core.deriving import Candidate, Vocabulary
 from barista_bench.core.example import Evidence, Inputs, Int64, SkippedExample, Target
 from barista_bench.core.options import Count, packaged_protocol
 from barista_bench.core.prompt import Prompt
-from barista_bench.core.remembering import remembered
+from barista_bench.core.remembering import remember
 from barista_bench.core.task import Example, Fields, FrameRef, Json, Judged, ParseError, Prediction
 from barista_bench.media.frame_choice import evenly_spaced
 from barista_bench.scene_graph import VideoGraph
@@ -94,7 +94,7 @@ class TemporalSampling(ClipSampling):
     """The sampling of questions about changes in a clip.
 
     Args:
-        draw_seed: of the sample of clips, over all videos; None takes `seed`.
+        sampling_seed: of the sample of clips, over all videos; None takes `seed`.
         per_class: limit of examples per kind of change; None for all.
         max_frames: limit of frames per example, evenly thinned; None for all keyframes.
         domain: file of a domain's values, where any two values that exclude each other make a change (`default`: coffee
@@ -102,7 +102,7 @@ class TemporalSampling(ClipSampling):
         pairs: folder of questions that a model wrote (`barista-bench generate questions`), instead of templates.
     """
 
-    draw_seed: int | None = None
+    sampling_seed: int | None = None
     per_class: Count | None = None
     max_frames: Count | None = None
     domain: Annotated[str, Meta(min_length=1)] | None = None
@@ -160,7 +160,7 @@ class TemporalVQA(TextTask[TemporalSampling]):
         groups: dict[str, list[Candidate]] = {}
         for candidate in candidates:
             groups.setdefault(candidate.group, []).append(candidate)
-        generator = sampling.generator(sampling.draw_seed)
+        generator = sampling.generator(sampling.sampling_seed)
         sampled = []
         for group in groups.values():
             generator.shuffle(group)
@@ -207,7 +207,7 @@ class TemporalVQA(TextTask[TemporalSampling]):
         answer = after_last(text, "answer:") if self.follows_paper else after_label(text, "answer")
         return Prediction({"answer": answer})
 
-    def judged(self, example: Example, prediction: Prediction) -> Judged:
+    def show_to_judge(self, example: Example, prediction: Prediction) -> Judged:
         inputs, target = TemporalInputs.of(example), TemporalTarget.of(example)
         return Judged(inputs.question, target.answer, self.text_of(prediction))
 
@@ -252,7 +252,7 @@ class TemporalVQA(TextTask[TemporalSampling]):
         return f"Answer: {' '.join(answer.split())}"
 
 
-@remembered
+@remember
 def answers_by_question(examples: Sequence[Example]) -> dict[str, str]:
     """Return questions, word for word, and the most typical answer to each."""
     answers: dict[str, list[str]] = defaultdict(list)

@@ -53,7 +53,7 @@ def steps_of(value: object) -> str:
     return "\n".join(part.strip() for part in parts if is_text(part))
 
 
-def unnumbered(text: str) -> str:
+def strip_numbers(text: str) -> str:
     """Return a rationale without the numbers of its steps."""
     return _NUMBER.sub("", text)
 

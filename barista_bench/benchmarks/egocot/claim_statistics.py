@@ -22,7 +22,7 @@ import numpy as np
 from barista_bench.benchmarks.egocot.claims import KINDS
 from barista_bench.benchmarks.egocot.evidence_check import VERDICTS, RationaleCheck
 from barista_bench.benchmarks.egocot.items import GROUPS, SUBTASKS
-from barista_bench.core.statistics import Figures, Floats, Row, Sums, SumStatistics, fraction
+from barista_bench.core.statistics import Floats, Metrics, Row, Sums, SumStatistics, fraction
 from barista_bench.core.task import Json
 
 FRACTIONS: Mapping[str, tuple[str, str]] = {
@@ -36,7 +36,7 @@ FRACTIONS: Mapping[str, tuple[str, str]] = {
     "verified_scr": ("right_contradicted", "right"),
 }
 """Score -> numerator and denominator."""
-CLAIM_FIGURES = tuple(name for name in FRACTIONS if name not in ("accuracy", "coverage", "reasoned"))
+CLAIM_METRICS = tuple(name for name in FRACTIONS if name not in ("accuracy", "coverage", "reasoned"))
 SAMPLE_SCORES = {"accuracy": "right", "lexical_f1": "lexical_f1", **{name: name for name in ("claims", *VERDICTS)}}
 """Score of one sample -> its contribution."""
 _COUNTS = tuple(dict.fromkeys(name for pair in FRACTIONS.values() for name in pair))
@@ -50,7 +50,7 @@ class ClaimStatistics(SumStatistics):
     """The scores of samples with known references; `rows` come from `sample_row`."""
 
     def __init__(self, rows: Sequence[Row]) -> None:
-        super().__init__(rows, figures, tables=tables)
+        super().__init__(rows, compute_metrics, tables=tables)
         self._rows = rows
 
     def scores(self) -> dict[str, Floats]:
@@ -58,7 +58,7 @@ class ClaimStatistics(SumStatistics):
         return {name: np.array([row[part] for row in self._rows]) for name, part in SAMPLE_SCORES.items()}
 
     def subset(self, samples: Sequence[int]) -> ClaimStatistics:
-        return ClaimStatistics([self._rows[at] for at in samples])
+        return ClaimStatistics([self._rows[index] for index in samples])
 
 
 def sample_row(
@@ -95,7 +95,7 @@ def sample_row(
     return {**row, "lexical_f1": lexical_f1, **group_sums, **by_kind}
 
 
-def figures(sums: Sums) -> Figures:
+def compute_metrics(sums: Sums) -> Metrics:
     """Return the scores of D resamples, (D,) each; NaN for a division by zero."""
     return {name: fraction(sums[part], sums[whole]) for name, (part, whole) in FRACTIONS.items()}
 
@@ -103,7 +103,7 @@ def figures(sums: Sums) -> Figures:
 def tables(sums: Row) -> dict[str, Json]:
     """Return scores by group and by subtask, fractions of verdicts by kind of claim, and counts."""
     return {
-        **{table: _figures_by_code(sums, table, codes) for table, codes in _TABLES.items()},
+        **{table: _metrics_by_code(sums, table, codes) for table, codes in _TABLES.items()},
         "per_claim_kind": _fractions_by_kind(sums),
         "n": int(sums["n"]),
         "n_failed": int(sums["n"] - sums["answered"]),
@@ -112,13 +112,15 @@ def tables(sums: Row) -> dict[str, Json]:
     }
 
 
-def _figures_by_code(sums: Row, table: str, codes: Sequence[str]) -> dict[str, Json]:
+def _metrics_by_code(sums: Row, table: str, codes: Sequence[str]) -> dict[str, Json]:
     """Return the scores of each occurring group, without undefined scores."""
     by_code: dict[str, Json] = {}
     for code in codes:
         totals: dict[Hashable, Floats] = {name: np.array([sums.get((table, code, name), 0.0)]) for name in _COUNTS}
         if totals["n"][0]:
-            values = {name: float(value[0]) for name, value in figures(totals).items() if not np.isnan(value[0])}
+            values = {
+                name: float(value[0]) for name, value in compute_metrics(totals).items() if not np.isnan(value[0])
+            }
             by_code[code] = {**values, "support": int(totals["n"][0])}
     return by_code
 

@@ -108,7 +108,7 @@ def _claims(clause: Clause, number: int) -> Iterator[Claim]:
     relations = list(_relations(clause.pieces))
     claims = (*relations, *_regions(clause.pieces), *_objects(clause.pieces), *_states(clause.pieces))
     for claim in (*claims, *_orders(clause.pieces, relations)):
-        is_timeless = claim.kind == "object" or claim.end > clause.loose_start
+        is_timeless = claim.kind == "object" or claim.end > clause.order_start
         yield replace(claim, clause=number, times=() if is_timeless else clause.times)
 
 

@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 import msgspec
 import numpy as np
 
-from barista_bench.benchmarks.egocot.answers import read_answer, unnumbered
+from barista_bench.benchmarks.egocot.answers import read_answer, strip_numbers
 from barista_bench.benchmarks.egocot.claim_statistics import ClaimStatistics, sample_row
 from barista_bench.benchmarks.egocot.evidence import EvidenceBase
 from barista_bench.benchmarks.egocot.evidence_check import ClaimFinding, RationaleCheck, check_rationale
@@ -45,7 +45,7 @@ from barista_bench.core.example import FrameTimes, SkippedExample
 from barista_bench.core.failures import FailureKind
 from barista_bench.core.options import Count, Rate, Sampling
 from barista_bench.core.prompt import Prompt
-from barista_bench.core.remembering import remembered
+from barista_bench.core.remembering import remember
 from barista_bench.core.statistics import Row
 from barista_bench.core.task import (
     AnswerFailure,
@@ -204,7 +204,7 @@ class Cot(ChoiceTask, ReleaseTask[CotSampling]):
         answer = CotAnswer.read(prediction.value) if prediction else None
         check = self.check(example, prediction) if prediction else None
         metadata = CotMetadata.of(example)
-        rationale = unnumbered(answer.reasoning) if answer else ""
+        rationale = strip_numbers(answer.reasoning) if answer else ""
         reasoning = "\n".join(CotTarget.of(example).reasoning)
         return sample_row(
             {"per_group": metadata.group, "per_subtask": metadata.subtask},
@@ -333,6 +333,6 @@ def _finding_text(finding: ClaimFinding) -> str:
     return f"{finding.claim.kind}: {finding.text} ({finding.reason})"
 
 
-@remembered
+@remember
 def _rationale_check(example: Example, answer: str, reasoning: str) -> RationaleCheck:
     return check_rationale(reasoning, Cot.evidence_base(example), answer=answer)

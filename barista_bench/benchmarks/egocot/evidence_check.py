@@ -30,14 +30,14 @@ from barista_bench.benchmarks.egocot.evidence import TOLERANCE, EvidenceBase, Ev
 from barista_bench.benchmarks.egocot.fact_matching import (
     ROUNDING,
     ClaimVerdict,
-    denies,
     has_same_ends,
-    implies,
+    is_denied_by,
+    is_implied_by,
     is_named,
-    may_mean,
-    opposes,
+    is_opposed_by,
+    is_possible_meaning,
+    is_stated_by,
     region_verdict,
-    says,
 )
 from barista_bench.benchmarks.egocot.lexicon import CONTACTS, HOLDING, PARTS, RELEASING, SIDED_HANDS
 
@@ -146,11 +146,11 @@ class _Checker:
         return _UNKNOWN
 
     def _relation_result(self, claim: Claim) -> _Result:
-        if fact := next((fact for fact in self.evidence.facts if denies(fact, claim)), None):
+        if fact := next((fact for fact in self.evidence.facts if is_denied_by(fact, claim)), None):
             return "contradicted", _fact_text(fact)
         if fact := next(self._matching_facts(claim), None):
             return "supported", _fact_text(fact)
-        if any(may_mean(fact, claim) for fact in self._facts_then(claim)):
+        if any(is_possible_meaning(fact, claim) for fact in self._facts_then(claim)):
             return _UNKNOWN
         if fact := self._clashing_fact(claim):
             return "contradicted", _fact_text(fact)
@@ -162,7 +162,9 @@ class _Checker:
 
     def _clashing_fact(self, claim: Claim) -> EvidenceFact | None:
         """Return a fact that certainly holds at the claim's times, and excludes it."""
-        facts = (fact for fact in self.evidence.facts if self._excludes(fact, claim) and self._holds_then(fact, claim))
+        facts = (
+            fact for fact in self.evidence.facts if self._is_ruled_out(fact, claim) and self._holds_then(fact, claim)
+        )
         return next(facts, None)
 
     def _holds_then(self, fact: EvidenceFact, claim: Claim) -> bool:
@@ -195,18 +197,18 @@ class _Checker:
         is_contact = claim.predicate in CONTACTS and any(
             f.predicate in CONTACTS and has_same_ends(f, claim) for f in facts
         )
-        is_meant = is_contact or any(says(fact, claim) or may_mean(fact, claim) for fact in facts)
+        is_meant = is_contact or any(is_stated_by(fact, claim) or is_possible_meaning(fact, claim) for fact in facts)
         covered = evidence.covered_span
         is_covered = covered is None or all(covered[0] <= first and last <= covered[1] for first, last in claim.times)
         return is_covered and not is_meant
 
-    def _excludes(self, fact: EvidenceFact, claim: Claim) -> bool:
+    def _is_ruled_out(self, fact: EvidenceFact, claim: Claim) -> bool:
         """Return True if the two exclude each other, or the question's hand is claimed to be on a wrong choice."""
-        if opposes(fact, claim):
+        if is_opposed_by(fact, claim):
             return True
         is_asked = not fact.is_annotated and is_named(claim.subject, fact.subject)
         is_refuted = bool(claim.object & self.evidence.refuted_names) and not is_named(claim.object, fact.object)
-        if is_asked and is_refuted and implies(claim.predicate, fact.predicate):
+        if is_asked and is_refuted and is_implied_by(claim.predicate, fact.predicate):
             return True
         both_hold = fact.predicate == claim.predicate == HOLDING and fact.subject in SIDED_HANDS
         holds_other = both_hold and claim.subject == {fact.subject} and not is_named(claim.object, fact.object)
@@ -222,7 +224,7 @@ class _Checker:
         return any(end == held_name and is_named(claim.object, other_end) for end, other_end in ends)
 
     def _matching_facts(self, claim: Claim) -> Iterator[EvidenceFact]:
-        return (fact for fact in self.evidence.facts if says(fact, claim))
+        return (fact for fact in self.evidence.facts if is_stated_by(fact, claim))
 
     def _boxes(self, claim: Claim) -> list[EvidenceBox]:
         """Return the boxes of the things in a region claim; a focused box if it is only called the target."""
@@ -307,14 +309,14 @@ def _said_flags(findings: Sequence[ClaimFinding], evidence: EvidenceBase) -> lis
     regions = [claim for claim in supported if claim.kind == "region"]
     facts = (fact for fact in evidence.facts if fact.is_annotated)
     return [
-        *(any(says(fact, claim) for claim in supported if claim.predicate) for fact in facts),
+        *(any(is_stated_by(fact, claim) for claim in supported if claim.predicate) for fact in facts),
         *(any(is_named(claimed, target) for claimed in names) for target in evidence.targets),
         *(any(_overlaps((time, time), claimed, TOLERANCE) for claimed in moments) for time in evidence.times),
-        *(any(_says_place(claim, box, evidence) for claim in regions) for box in evidence.places if box.is_focused),
+        *(any(_is_placed(claim, box, evidence) for claim in regions) for box in evidence.places if box.is_focused),
     ]
 
 
-def _says_place(claim: Claim, box: EvidenceBox, evidence: EvidenceBase) -> bool:
+def _is_placed(claim: Claim, box: EvidenceBox, evidence: EvidenceBase) -> bool:
     is_about = box.name in (claim.subject or evidence.targets)
     is_then = _is_near(box.time, claim.times, TOLERANCE)
     return is_about and is_then and claim.region is not None and region_verdict(box, claim.region) == "supported"

@@ -19,9 +19,9 @@ def is_named(claimed: Names, name: str) -> bool:
     return name in claimed or "*" in claimed or ("hand" in claimed and name in lexicon.SIDED_HANDS)
 
 
-def may_mean(fact: EvidenceFact, claim: Claim) -> bool:
+def is_possible_meaning(fact: EvidenceFact, claim: Claim) -> bool:
     """Return True if a fact about an unnamed thing may have the claim's meaning."""
-    if not implies(fact.predicate, claim.predicate):
+    if not is_implied_by(fact.predicate, claim.predicate):
         return False
     return (fact.object == UNNAMED and is_named(claim.subject, fact.subject)) or (
         fact.subject == UNNAMED and is_named(claim.object, fact.object)
@@ -32,22 +32,22 @@ def has_same_ends(fact: EvidenceFact, claim: Claim) -> bool:
     return is_named(claim.subject, fact.subject) and is_named(claim.object, fact.object)
 
 
-def implies(fact: str, claimed: str) -> bool:
+def is_implied_by(fact: str, claimed: str) -> bool:
     return fact == claimed or claimed in lexicon.ENTAILS.get(fact, frozenset())
 
 
-def says(fact: EvidenceFact, claim: Claim) -> bool:
+def is_stated_by(fact: EvidenceFact, claim: Claim) -> bool:
     """Return True if a fact states the claim, or more."""
     is_forward = has_same_ends(fact, claim)
     is_reversed = is_named(claim.subject, fact.object) and is_named(claim.object, fact.subject)
-    if is_forward and implies(fact.predicate, claim.predicate):
+    if is_forward and is_implied_by(fact.predicate, claim.predicate):
         return True
-    if is_reversed and claim.predicate in lexicon.SYMMETRIC and implies(fact.predicate, claim.predicate):
+    if is_reversed and claim.predicate in lexicon.SYMMETRIC and is_implied_by(fact.predicate, claim.predicate):
         return True
     return is_reversed and {fact.predicate, claim.predicate} == {"on", "under"}
 
 
-def denies(fact: EvidenceFact, claim: Claim) -> bool:
+def is_denied_by(fact: EvidenceFact, claim: Claim) -> bool:
     """Return True if a graph excludes a claim at its exact moment, where no tolerance applies."""
     if fact.predicate != lexicon.EXCLUDED.get(claim.predicate) or not (
         has_same_ends(fact, claim) and _named_things(fact) <= claim.words
@@ -70,7 +70,7 @@ def _named_things(fact: EvidenceFact) -> Names:
     return frozenset({named_end.partition(" is ")[0]})
 
 
-def opposes(fact: EvidenceFact, claim: Claim) -> bool:
+def is_opposed_by(fact: EvidenceFact, claim: Claim) -> bool:
     """Return True if the same two things have an opposite relation, or the other hand does it."""
     if not _named_things(fact) <= claim.words:
         return False
@@ -81,7 +81,7 @@ def opposes(fact: EvidenceFact, claim: Claim) -> bool:
         return True
     if is_reversed and fact.predicate == claim.predicate and claim.predicate in lexicon.ONE_WAY:
         return True
-    if claim.of_both_hands or claim.kind != "hand" or not implies(fact.predicate, claim.predicate):
+    if claim.of_both_hands or claim.kind != "hand" or not is_implied_by(fact.predicate, claim.predicate):
         return False
     by_other_hand = claim.subject == {other_side(fact.subject)} and is_named(claim.object, fact.object)
     to_other_hand = claim.object == {other_side(fact.object)} and is_named(claim.subject, fact.subject)

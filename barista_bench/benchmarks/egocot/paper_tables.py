@@ -10,10 +10,16 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from barista_bench.benchmarks.egocot.claim_statistics import CLAIM_FIGURES
+from barista_bench.benchmarks.egocot.claim_statistics import CLAIM_METRICS
 from barista_bench.benchmarks.egocot.cot import Cot
 from barista_bench.benchmarks.egocot.items import GROUP_SUBTASKS, GROUPS, SUBTASKS, CotMetadata
-from barista_bench.core.model_samples import ModelSamples, RunsByModel, run_mean, run_means, sample_name
+from barista_bench.core.model_samples import (
+    ModelSamples,
+    RepetitionsByModel,
+    mean_of_repetitions,
+    means_of_repetitions,
+    sample_name,
+)
 from barista_bench.core.task import Example, Scored
 from barista_bench.metrics.judge_score.agreement import quadratic_weighted_kappa
 from barista_bench.metrics.judge_score.egocot import SPURIOUS_AT, egocot_reasoning
@@ -40,12 +46,12 @@ class Agreement(NamedTuple):
 
 def paper_tables(samples: Sequence[ModelSamples]) -> list[Table]:
     """Return tables and figures of the models that answered `egocot/cot`; empty without models."""
-    cot_models = [(model, model.task) for model in samples if isinstance(model.task, Cot) and model.runs]
+    cot_models = [(model, model.task) for model in samples if isinstance(model.task, Cot) and model.repetitions]
     if not cot_models:
         return []
-    figures = {m.model: [task.statistics(run).published_figures() for run in m.runs] for m, task in cot_models}
+    metrics = {m.model: [task.statistics(run).published_metrics() for run in m.repetitions] for m, task in cot_models}
     judged_models = [(model, judge) for model, _ in cot_models for judge in sorted(model.judge_scores)]
-    tables: list[Table] = [_accuracy_table(figures), _accuracy_chart(figures), _claims_table(figures)]
+    tables: list[Table] = [_accuracy_table(metrics), _accuracy_chart(metrics), _claims_table(metrics)]
     if judged_models:
         tables += [_reasoning_table(judged_models), _agreement_table(judged_models)]
     return tables
@@ -69,12 +75,12 @@ def set_tables(examples: Mapping[str, Sequence[Example]]) -> list[Table]:
     ]
 
 
-def _accuracy_table(figures: RunsByModel) -> Table:
+def _accuracy_table(metrics: RepetitionsByModel) -> Table:
     columns: dict[str, tuple[str, ...]] = {"Mean": ("accuracy",)}
     for group in GROUPS:
         columns |= {s.code: ("per_subtask", s.code, "accuracy") for s in GROUP_SUBTASKS[group]}
         columns[f"{group} mean"] = ("per_group", group, "accuracy")
-    rows = run_means(figures, columns.values())
+    rows = means_of_repetitions(metrics, columns.values())
     rows.sort(key=lambda row: -(row[1] if isinstance(row[1], float) else 0.0))
     return Table.of(
         "Accuracy leaderboard: accuracy by subtask and group",
@@ -84,21 +90,21 @@ def _accuracy_table(figures: RunsByModel) -> Table:
     )
 
 
-def _accuracy_chart(figures: RunsByModel) -> Table:
+def _accuracy_chart(metrics: RepetitionsByModel) -> Table:
     series = {}
-    for model, runs in figures.items():
-        values = {s.code: run_mean(runs, "per_subtask", s.code, "accuracy") for s in SUBTASKS}
+    for model, repetitions in metrics.items():
+        values = {s.code: mean_of_repetitions(repetitions, "per_subtask", s.code, "accuracy") for s in SUBTASKS}
         series[model] = {code: value for code, value in values.items() if value is not None}
     return chart("Figure 3: accuracy by subtask", "subtask", "accuracy", series, "bar")
 
 
-def _claims_table(figures: RunsByModel) -> Table:
-    columns: dict[str, tuple[str, ...]] = {name: (name,) for name in ("accuracy", "reasoned", *CLAIM_FIGURES)}
+def _claims_table(metrics: RepetitionsByModel) -> Table:
+    columns: dict[str, tuple[str, ...]] = {name: (name,) for name in ("accuracy", "reasoned", *CLAIM_METRICS)}
     columns |= {f"{group} verified_scr": ("per_group", group, "verified_scr") for group in GROUPS}
     return Table.of(
         "Evidence-checked reasoning: claims of rationales against the annotations",
         ("model", *columns),
-        run_means(figures, columns.values()),
+        means_of_repetitions(metrics, columns.values()),
         "Beyond the paper. verified_scr: right answers with a claim that the evidence contradicts; no judge is asked. "
         "What the evidence does not decide counts as unverifiable, never as wrong.",
     )
@@ -108,21 +114,21 @@ def _reasoning_table(judged_models: Sequence[tuple[ModelSamples, str]]) -> Table
     rows = []
     for model, judge in judged_models:
         scores = model.judge_scores[judge]
-        runs = [
+        repetitions = [
             egocot_reasoning(
                 [scores.get(sample_name(sample.example.example_id, number)) for sample in run],
                 [_is_right(sample) for sample in run],
                 [CotMetadata.of(sample.example).subtask for sample in run],
                 empty_reasoning=[not (sample.prediction and sample.prediction.value["reasoning"]) for sample in run],
             )
-            for number, run in enumerate(model.runs)
+            for number, run in enumerate(model.repetitions)
         ]
         cells: list[Value] = []
         for path in ((), *(("per_group", group) for group in GROUPS)):
-            percent = run_mean(runs, *path, "scr")
-            cells += [run_mean(runs, *path, "r"), None if percent is None else percent / 100]
-        rows.append((model.model, judge, *cells, run_mean(runs, "coverage")))
-    titles = [f"{name} {figure}" for name in ("Mean", *GROUPS) for figure in ("R", "SCR")]
+            percent = mean_of_repetitions(repetitions, *path, "scr")
+            cells += [mean_of_repetitions(repetitions, *path, "r"), None if percent is None else percent / 100]
+        rows.append((model.model, judge, *cells, mean_of_repetitions(repetitions, "coverage")))
+    titles = [f"{name} {metric}" for name in ("Mean", *GROUPS) for metric in ("R", "SCR")]
     return Table.of(
         "Reasoning leaderboard: R (0 to 5) and SCR by group",
         ("model", "judge", *titles, "judged"),
@@ -152,7 +158,7 @@ def judge_and_evidence(model: ModelSamples, judge: str) -> Agreement:
     # Imported here: other uses of the benchmark need no scipy.
     from scipy.stats import pearsonr
 
-    pairs = list(_pairs(model.task, model.runs, model.judge_scores[judge]))
+    pairs = list(_pairs(model.task, model.repetitions, model.judge_scores[judge]))
     first, second = [float(a) for a, _ in pairs], [float(b) for _, b in pairs]
     both_vary = len(set(first)) > 1 and len(set(second)) > 1
     return Agreement(
@@ -166,9 +172,11 @@ def judge_and_evidence(model: ModelSamples, judge: str) -> Agreement:
     )
 
 
-def _pairs(task: Cot, runs: Sequence[Sequence[Scored]], scores: Mapping[str, float]) -> Iterator[tuple[bool, bool]]:
+def _pairs(
+    task: Cot, repetitions: Sequence[Sequence[Scored]], scores: Mapping[str, float]
+) -> Iterator[tuple[bool, bool]]:
     """Yield, for each right answer with both verdicts, if the judge and if the evidence calls it spurious."""
-    for number, run in enumerate(runs):
+    for number, run in enumerate(repetitions):
         for sample in run:
             # Without a rationale the judge's rule gives 0, and there is nothing for the evidence to contradict.
             if sample.prediction and _is_right(sample) and sample.prediction.value["reasoning"]:

@@ -87,7 +87,7 @@ class Clause:
     """A part of a sentence with one statement. Offsets are into the complete text.
 
     `own_times` are in the clause itself, with their offsets. `times` are these, or else the last times before them in
-    the same sentence, or (`at this moment`) in the text. From `loose_start` on, words of order (`later`, `before that`)
+    the same sentence, or (`at this moment`) in the text. From `order_start` on, words of order (`later`, `before that`)
     move the statement to unknown times.
     """
 
@@ -96,7 +96,7 @@ class Clause:
     pieces: tuple[Piece, ...]
     own_times: tuple[tuple[Times, int, int], ...]
     times: tuple[Times, ...]
-    loose_start: int
+    order_start: int
 
     def has(self, kind: PieceKind) -> bool:
         return any(piece.kind == kind for piece in self.pieces)
@@ -120,11 +120,11 @@ def clauses(
             text_times = times or text_times
             time_spans = [(a, b) for _, a, b in own_times]
             pieces = tuple(_pieces(text, begin, stop, time_spans, vocabulary, terms))
-            loose_start = _loose_start(text, begin, stop, [*(a for a, _ in time_spans), *same_times], pieces)
-            yield Clause(begin, stop, pieces, own_times, times, loose_start)
+            order_start = _find_order_start(text, begin, stop, [*(a for a, _ in time_spans), *same_times], pieces)
+            yield Clause(begin, stop, pieces, own_times, times, order_start)
 
 
-def _loose_start(text: str, start: int, end: int, dated: list[int], pieces: Sequence[Piece]) -> int:
+def _find_order_start(text: str, start: int, end: int, dated: list[int], pieces: Sequence[Piece]) -> int:
     """Return the offset where a clause's time stops applying.
 
     This is its last time, or its start, before a word of order; else its end. `Then, at 3 s, ...` is dated; in `at 3 s

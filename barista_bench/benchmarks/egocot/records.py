@@ -30,10 +30,10 @@ from barista_bench.benchmarks.egocot.items import (
     subtask_called,
 )
 from barista_bench.benchmarks.kinds.spans import read_seconds
-from barista_bench.benchmarks.release_records import PlacedRecord, elements, kind_of, read_each, typed
+from barista_bench.benchmarks.release_records import PlacedRecord, convert_record, elements, kind_of, read_each
 from barista_bench.errors import RecordError
 from barista_bench.files.reading import valid_video_id
-from barista_bench.files.text_out import printable
+from barista_bench.files.text_out import make_printable
 from barista_bench.scene_graph import ProblemLog
 
 _FORMAT = "give it as the project page does (docs/egocot.md)"
@@ -161,12 +161,12 @@ class RecordReader:
         if not isinstance(content, dict):
             raise RecordError("", f"is {kind_of(content)}", "give one JSON object a question")
         if "video" in content and "qid" not in content:
-            quiz = typed(content, QuizItem, _FORMAT)
+            quiz = convert_record(content, QuizItem, _FORMAT)
             media_id = checked_media_id(PurePosixPath(quiz.video).stem, "video")
             subtask = self._subtask(quiz.subtask, "subtask", quiz.group, f"{key}.group")
             evidence = ItemEvidence(timestamps=self._times([*_SPAN.split(quiz.timestamps)], f"{key}.timestamps"))
             return self._item(quiz, media_id, media_id, subtask, evidence, key)
-        sample = typed(content, SampleOfPage, _FORMAT)
+        sample = convert_record(content, SampleOfPage, _FORMAT)
         media_id, group = checked_media_id(sample.media_id, "media_id"), sample.big_category_en
         subtask = self._subtask(sample.sub_category_en, "sub_category_en", group, f"{key}.big_category_en")
         for prefix, fields, struct in (
@@ -174,7 +174,7 @@ class RecordReader:
             ("evidence.", content.get("evidence"), EvidenceRecord),
         ):
             names = (str(name) for name in fields or () if name not in struct.__struct_fields__)
-            self.unknown.update(prefix + printable(name[:100]) for name in names)
+            self.unknown.update(prefix + make_printable(name[:100]) for name in names)
         if sample.source is not None and sample.source != media_file(media_id):
             self.log.warning(f"{key}.source", f"is not {media_file(media_id)!r}, where we look", "put the video there")
         evidence = self._evidence(sample.evidence, f"{key}.evidence") if sample.evidence else ItemEvidence()
@@ -221,7 +221,7 @@ class RecordReader:
         )
 
     def _rows(self, values: Rows, key: str, row_type: type[StructT], read: Callable[[StructT], RowT]) -> list[RowT]:
-        return self._read_rows(values, key, lambda placed: read(typed(placed.value, row_type, _FORMAT)))
+        return self._read_rows(values, key, lambda placed: read(convert_record(placed.value, row_type, _FORMAT)))
 
     def _times(self, values: Rows, key: str) -> list[float]:
         return self._read_rows(values, key, lambda placed: checked_seconds(placed.value, ""))
@@ -276,7 +276,7 @@ def _steps(reasoning: object) -> tuple[str, ...]:
     steps = [] if reasoning is None else [reasoning] if isinstance(reasoning, str) else reasoning
     if isinstance(steps, dict):
         steps = [steps[name] for name in sorted(steps, key=_step_order)]
-    texts = typed({"reasoning": steps}, StepTexts, "give step1, step2, ... as texts").reasoning
+    texts = convert_record({"reasoning": steps}, StepTexts, "give step1, step2, ... as texts").reasoning
     return tuple(" ".join(text.split()) for text in texts if text)
 
 

@@ -35,17 +35,17 @@ from barista_bench.benchmarks.release_records import (
     AnnotationRelease,
     PlacedRecord,
     annotation_files,
+    convert_record,
     elements,
     keep_first,
     media_folder,
     no_records_error,
     read_each,
     read_values,
-    typed,
 )
 from barista_bench.errors import RecordError
-from barista_bench.files.reading import confined
-from barista_bench.files.text_out import printable
+from barista_bench.files.reading import confine
+from barista_bench.files.text_out import make_printable
 from barista_bench.scene_graph import ProblemLog
 
 _PASSED_OVER = re.compile(r"^\.|^media.*/|submission|schema", re.IGNORECASE)
@@ -101,7 +101,7 @@ def _manifest_entry(placed: PlacedRecord) -> ManifestEntry:
     if isinstance(content, dict):
         times = {name: content[name] for name in ("start", "end", "fps") if content.get(name) is not None}
         content = {**content, **{name: checked_seconds(time, name) for name, time in times.items()}}
-    entry = typed(content, ManifestEntry, "docs/egocot.md shows the format")
+    entry = convert_record(content, ManifestEntry, "docs/egocot.md shows the format")
     checked_media_id(entry.media_id, "media_id")
     if entry.uid is None and entry.url is None:
         raise RecordError("", "both uid and url are missing", "give uid or url")
@@ -123,7 +123,7 @@ class EgocotRelease(AnnotationRelease):
     manifest: Mapping[str, ManifestEntry]
 
     def video_path(self, video_id: str) -> Path:
-        return confined(self.videos, media_file(video_id))
+        return confine(self.videos, media_file(video_id))
 
     def absence_text(self, video_id: str) -> str:
         """Return the remedy for a missing video, in words."""
@@ -135,7 +135,7 @@ class EgocotRelease(AnnotationRelease):
             "Charades-Ego's, MECCANO's and HD-EPIC's: get them under the terms of those, and cut them as the "
             "benchmark's reconstruction manifest says"
         )
-        return printable(f"{media_file(video_id)} is absent below {self.videos}; {source}")
+        return make_printable(f"{media_file(video_id)} is absent below {self.videos}; {source}")
 
 
 def open_release(root: Path, videos: Path | None = None) -> EgocotRelease:
@@ -175,7 +175,7 @@ def _records(path: Path, log: ProblemLog) -> Iterator[PlacedRecord]:
         if not placed.key and isinstance(value, dict) and "question" not in value:
             lists = [(name, inner) for name, inner in value.items() if isinstance(inner, list)]
         if len(lists) == 1:
-            yield from elements(lists[0][1], log, printable(lists[0][0][:100]))
+            yield from elements(lists[0][1], log, make_printable(lists[0][0][:100]))
         elif not placed.key and isinstance(value, list):
             yield from elements(value, log)
         else:

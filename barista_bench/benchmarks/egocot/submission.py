@@ -25,7 +25,7 @@ from barista_bench.benchmarks.release_records import MAX_JSON
 from barista_bench.core.task import Scored
 from barista_bench.errors import DataError
 from barista_bench.files.reading import first_complaint, read_bounded_text
-from barista_bench.files.text_out import printable
+from barista_bench.files.text_out import make_printable
 from barista_bench.files.writing import write_whole
 
 PREFIX = "egocot:"
@@ -116,12 +116,12 @@ def read_submission(path: str | Path) -> list[SubmissionLine]:
         is_list = text.lstrip().startswith("[")
         records = json.loads(text) if is_list else [json.loads(line) for line in text.split("\n") if line.strip()]
     except (ValueError, RecursionError) as error:
-        cause = printable(str(error))[:200] or type(error).__name__
+        cause = make_printable(str(error))[:200] or type(error).__name__
         raise DataError(f"{path}: is not JSON ({cause}). Fix: correct it") from error
     try:
         return _LINES.validate_python(records)
     except ValidationError as error:
-        raise DataError(printable(f"{path}: record {first_complaint(error)}. Fix: correct it")) from error
+        raise DataError(make_printable(f"{path}: record {first_complaint(error)}. Fix: correct it")) from error
 
 
 def recorded_submissions(path: Path) -> Sequence[RecordedAnswers]:

@@ -18,7 +18,7 @@ from barista_bench.benchmarks.name_matching import NameMatcher, matching_options
 from barista_bench.core.deriving import GraphTask, Vocabulary
 from barista_bench.core.example import Target, TypedFields, evidence_objects
 from barista_bench.core.options import Option, SamplingT
-from barista_bench.core.remembering import remembered
+from barista_bench.core.remembering import remember
 from barista_bench.core.statistics import SumStatistics, mean_statistics
 from barista_bench.core.task import AnswerFailure, Example, Explanation, Fields, Prediction, Scored
 from barista_bench.scene_graph import VideoGraph
@@ -61,9 +61,9 @@ class ActivityMatcher(NameMatcher):
         classes = [reference.activity, *(name for name in reference.classes if name != reference.activity)]
         similarities = self.similarities(names, [[name] for name in classes])
         is_right = ((similarities[:, 0] >= self.threshold) & (similarities[:, 0] >= similarities.max(axis=1))).tolist()
-        for at, name in enumerate(names):
+        for index, name in enumerate(names):
             namesakes = [other for other in classes if name_words(other) == name_words(name)]
-            is_right[at] = reference.activity in namesakes if namesakes else is_right[at]
+            is_right[index] = reference.activity in namesakes if namesakes else is_right[index]
         return is_right
 
     def _is_same(self, name: str, right: Sequence[str]) -> bool:
@@ -95,7 +95,7 @@ class NamedActivityTask(GraphTask[SamplingT]):
 
     def vocabulary(self, video: VideoGraph, sampling: SamplingT) -> Vocabulary:
         """Return (class id, name) pairs of the sampled videos."""
-        segments = named_activities(video) if sampling.selects(video) else []
+        segments = named_activities(video) if sampling.is_selected(video) else []
         return tuple(dict.fromkeys((str(segment.class_id), segment.name) for segment in segments))
 
     @staticmethod
@@ -110,7 +110,7 @@ class NamedActivityTask(GraphTask[SamplingT]):
         self.matcher.prepare((names, [reference.classes]) for names, reference in answers)
         is_right = [self.matcher.means(names, reference) for names, reference in answers]
         return mean_statistics(
-            [{figure: float(any(hits[:count])) for figure, count in self.guesses.items()} for hits in is_right],
+            [{metric: float(any(hits[:count])) for metric, count in self.guesses.items()} for hits in is_right],
             [sample.prediction is not None for sample in samples],
             tables=lambda _: {"recognition": self.matcher.description},
         )
@@ -156,7 +156,7 @@ def made_up_names() -> list[str]:
     return [f"{verb} {noun}" for verb in sorted(set().union(*domain.verbs)) for noun in sorted(domain.categories)]
 
 
-@remembered
+@remember
 def usual_activities(examples: Sequence[Example]) -> list[str]:
     """Return names of right activities, the most frequent first, at a tie by name; without examples `Grasp cup`."""
     counts = Counter(NamedActivity.of(example).activity for example in examples)

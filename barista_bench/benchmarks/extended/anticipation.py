@@ -119,7 +119,7 @@ class Anticipation(NamedActivityTask[AnticipationSampling]):
         for candidate in candidates:
             segment, (horizon,) = segments[candidate.item], candidate.numbers
             window = _frames_before(video, segment.start, horizon, sampling) or range(0)
-            frames = [window[at] for at in evenly_spaced(len(window), sampling.frames)]
+            frames = [window[index] for index in evenly_spaced(len(window), sampling.frames)]
             reference = self.reference(str(segment.class_id), vocabulary)
             yield self.new_example(
                 f"{self.name}:{video.video_id}:segment_{segment.start}_{segment.end}"

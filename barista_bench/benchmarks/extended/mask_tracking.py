@@ -49,8 +49,8 @@ from barista_bench.core.failures import FailureKind
 from barista_bench.core.frozen_lines import MAX_FRAMES
 from barista_bench.core.options import Count
 from barista_bench.core.prompt import Prompt
-from barista_bench.core.remembering import remembered
-from barista_bench.core.statistics import Figures, Row, Sums, SumStatistics, fraction
+from barista_bench.core.remembering import remember
+from barista_bench.core.statistics import Metrics, Row, Sums, SumStatistics, fraction
 from barista_bench.core.task import (
     Example,
     Explanation,
@@ -63,7 +63,7 @@ from barista_bench.core.task import (
     Verdict,
 )
 from barista_bench.errors import DataError
-from barista_bench.metrics.tracking.scoring import ALPHAS, SUMMED, figures as tracking_figures, sequence_counts
+from barista_bench.metrics.tracking.scoring import ALPHAS, SUMMED, compute_metrics as tracking_metrics, sequence_counts
 from barista_bench.scene_graph import Rle, VideoGraph
 from barista_bench.scene_graph.release import PixelCount
 
@@ -214,7 +214,7 @@ class MaskTracking(ClipTask[TrackingSampling]):
         return _answer_text({(number, frame): given_masks[number] for number, frame in _object_frames(inputs)})
 
     def statistics(self, samples: Sequence[Scored]) -> SumStatistics:
-        return SumStatistics(list(map(_sample_sums, samples)), _figures, tables=_counts)
+        return SumStatistics(list(map(_sample_sums, samples)), _compute_metrics, tables=_counts)
 
     def as_target(self, example: Example, prediction: Prediction) -> TrackMasks:
         return _track_masks({key: mask for key, mask in _answered_masks(prediction).items() if bounds(mask)})
@@ -269,7 +269,7 @@ def _choose_objects(index: FrameArrays, keyframes: Keyframes, sampling: Tracking
     return sorted(random.Random(seed).sample(masked_items, sampling.per_frame))  # noqa: S311  (no secret)
 
 
-@remembered
+@remember
 def _usual_box(examples: Sequence[Example]) -> Sequence[float]:
     return usual_box(mask for example in examples for mask in _true_masks(example).values())
 
@@ -335,7 +335,7 @@ def _sample_sums(sample: Scored) -> Row:
         "objects": float(len(scores)),
         "switches": float(track_counts.switches),
         "answered": float(sample.prediction is not None),
-        **{(name, at): value for name in SUMMED for at, value in enumerate(getattr(track_counts, name).tolist())},
+        **{(name, index): value for name in SUMMED for index, value in enumerate(getattr(track_counts, name).tolist())},
     }
 
 
@@ -347,11 +347,11 @@ def _mask_sequence(masks: Mapping[ObjectFrame, Rle], n_frames: int) -> list[dict
     return frames
 
 
-def _figures(sums: Sums) -> Figures:
+def _compute_metrics(sums: Sums) -> Metrics:
     j, f = (fraction(sums[name], sums["objects"]) for name in "JF")
-    by_threshold = {name: np.stack([sums[name, at] for at in range(len(ALPHAS))], axis=-1) for name in SUMMED}
+    by_threshold = {name: np.stack([sums[name, index] for index in range(len(ALPHAS))], axis=-1) for name in SUMMED}
     coverage = fraction(sums["answered"], sums["n"])
-    return {"J": j, "F": f, "J_and_F": (j + f) / 2, **tracking_figures(by_threshold), "coverage": coverage}
+    return {"J": j, "F": f, "J_and_F": (j + f) / 2, **tracking_metrics(by_threshold), "coverage": coverage}
 
 
 def _counts(sums: Row) -> dict[str, Any]:

@@ -116,7 +116,7 @@ class OpenActivity(NamedActivityTask[ActivitySampling]):
             return ParseError(f"the name of the activity has more than {MAX_NAME} characters")
         return Prediction(Guesses([activity]).write())
 
-    def judged(self, example: Example, prediction: Prediction) -> Judged:
+    def show_to_judge(self, example: Example, prediction: Prediction) -> Judged:
         question = self.prompts.text("question")
         return Judged(question, NamedActivity.of(example).activity, Guesses.read(prediction.value).activities[0])
 
@@ -160,7 +160,7 @@ def _gap_row(choices: ModelSamples, openly: ModelSamples) -> tuple[str, int, flo
     gap = float((with_choices - own_words).mean())
     videos = [clip.partition(":")[0] for clip in clips]
     interval = ratio_interval(
-        with_choices - own_words, np.ones(len(clips)), runs=[0] * len(clips), units=videos, bounds=DIFFERENCE
+        with_choices - own_words, np.ones(len(clips)), repetitions=[0] * len(clips), units=videos, bounds=DIFFERENCE
     )
     ranged_gap = Ranged(gap, interval.low, interval.high) if interval else gap
     return openly.model, len(clips), float(with_choices.mean()), float(own_words.mean()), ranged_gap
@@ -169,7 +169,7 @@ def _gap_row(choices: ModelSamples, openly: ModelSamples) -> tuple[str, int, flo
 def _clip_accuracy(model: ModelSamples) -> dict[str, float]:
     """Return the accuracy of each clip, mean over runs."""
     scores = defaultdict(list)
-    for samples in model.runs:
+    for samples in model.repetitions:
         accuracy = model.task.statistics(samples).scores()["accuracy"].tolist()
         for sample, score in zip(samples, accuracy, strict=True):
             scores[_clip_id(sample.example)].append(score)

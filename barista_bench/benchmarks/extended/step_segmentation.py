@@ -26,7 +26,7 @@ from barista_bench.core.deriving import Candidate, GraphTask, Vocabulary
 from barista_bench.core.example import Evidence, Inputs, Int64, SkippedExample, Target, TypedFields
 from barista_bench.core.options import Count, Sampling, Seconds
 from barista_bench.core.prompt import Prompt, TextPart
-from barista_bench.core.remembering import remembered
+from barista_bench.core.remembering import remember
 from barista_bench.core.statistics import SumStatistics
 from barista_bench.core.task import Example, Explanation, Fields, FrameRef, Json, ParseError, Prediction, Scored
 from barista_bench.errors import DataError
@@ -35,7 +35,7 @@ from barista_bench.metrics.temporal_segmentation.scoring import (
     OVERLAPS,
     LabelledRun,
     clip_sums,
-    figures,
+    compute_metrics,
     matched_segments,
     segments_of,
 )
@@ -120,7 +120,7 @@ class StepSegmentation(GraphTask[StepSampling]):
 
     def vocabulary(self, video: VideoGraph, sampling: StepSampling) -> Vocabulary:
         """Return ("step", name) pairs of the sampled videos."""
-        steps = video.steps() if sampling.selects(video) else []
+        steps = video.steps() if sampling.is_selected(video) else []
         return tuple(dict.fromkeys(("step", name) for step in steps if (name := _clean_name(step.name))))
 
     def candidates(self, video: VideoGraph, sampling: StepSampling) -> Iterator[Candidate | SkippedExample]:
@@ -152,9 +152,9 @@ class StepSegmentation(GraphTask[StepSampling]):
             yield self.new_example(
                 f"{self.name}:{video.video_id}:frames_{clip.start}_{clip.stop}",
                 video.video_id,
-                (clip[at] for at in offsets),
+                (clip[index] for index in offsets),
                 label=f"{len(segments)} steps",
-                inputs=StepInputs(names, [round(at / fps, 3) for at in offsets], len(clip), fps),
+                inputs=StepInputs(names, [round(index / fps, 3) for index in offsets], len(clip), fps),
                 target=TimedSteps(segments),
                 metadata={**frame_metadata(video, clip.start), "clip_start": clip.start, "clip_end": clip.stop},
                 evidence=StepEvidence([step.row for step in steps]),
@@ -200,7 +200,7 @@ class StepSegmentation(GraphTask[StepSampling]):
             for sample in samples
         ]
         scores = ("frame_accuracy", "edit", *(f"f1_{percent}" for percent in OVERLAPS))
-        return SumStatistics(rows, figures, sample_scores={name: name for name in scores})
+        return SumStatistics(rows, compute_metrics, sample_scores={name: name for name in scores})
 
     def as_target(self, example: Example, prediction: Prediction) -> TimedSteps | None:
         answered_steps = TimedSteps.read(prediction.value)
@@ -214,9 +214,9 @@ class StepSegmentation(GraphTask[StepSampling]):
         matches = matched_segments(answered_steps, reference, max(OVERLAPS))
         matched_references = set(matches.values())
         return Explanation.of(
-            (_segment_text(segment, fps) for at, segment in enumerate(reference) if at in matched_references),
-            (_segment_text(segment, fps) for at, segment in enumerate(reference) if at not in matched_references),
-            (_segment_text(segment, fps) for at, segment in enumerate(answered_steps) if at not in matches),
+            (_segment_text(segment, fps) for index, segment in enumerate(reference) if index in matched_references),
+            (_segment_text(segment, fps) for index, segment in enumerate(reference) if index not in matched_references),
+            (_segment_text(segment, fps) for index, segment in enumerate(answered_steps) if index not in matches),
         )
 
     def reference_answer(self, example: Example, box_format: BoxFormat) -> str:
@@ -241,7 +241,7 @@ class StepSegmentation(GraphTask[StepSampling]):
         )
 
 
-@remembered
+@remember
 def usual_steps(examples: Sequence[Example]) -> list[str | None]:
     """Return the most frequent label at each hundredth of a clip, None for no step; at a tie the first by name."""
     clips = [_frame_labels(example.target, example) for example in examples]

@@ -28,16 +28,16 @@ from barista_bench.core.deriving import Vocabulary
 from barista_bench.core.example import Evidence, Inputs, Int64, Target, TypedFields
 from barista_bench.core.frozen_lines import MAX_FRAMES
 from barista_bench.core.prompt import Prompt
-from barista_bench.core.remembering import remembered
+from barista_bench.core.remembering import remember
 from barista_bench.core.statistics import SumStatistics
 from barista_bench.core.task import AnswerFailure, Example, Explanation, Fields, Json, ParseError, Prediction, Scored
 from barista_bench.errors import DataError
 from barista_bench.metrics.temporal_relations.scoring import (
     TimedRelation,
     as_relations,
+    compute_metrics,
     counts,
     example_sums,
-    figures,
     matches,
     normalise,
 )
@@ -170,7 +170,7 @@ class TemporalSceneGraph(ClipTask[ClipSampling]):
             )
             for s in samples
         ]
-        return SumStatistics([dict(row) for row in rows], figures, tables=counts)
+        return SumStatistics([dict(row) for row in rows], compute_metrics, tables=counts)
 
     def as_target(self, example: Example, prediction: Prediction) -> ClipGraph | None:
         graph = ClipGraph.read(prediction.value)
@@ -196,7 +196,7 @@ class TemporalSceneGraph(ClipTask[ClipSampling]):
         yield from (AnswerFailure("missed") for _ in missed.elements())
 
 
-@remembered
+@remember
 def usual_triplets(examples: Sequence[Example]) -> dict[Triplet, float]:
     """Return, for each triplet, the fraction of the clips with subject and object in which it holds."""
     clips_with: Counter[tuple[str, str]] = Counter()
@@ -266,9 +266,9 @@ def _compare(example: Example, prediction: Prediction | None) -> tuple[list[Rela
     matched_references = matches(_timed_relations(answer), _timed_relations(reference))
     hit_references = set(matched_references)
     return (
-        [item for at, item in enumerate(reference) if at in hit_references],
-        [item for at, item in enumerate(reference) if at not in hit_references],
-        [item for at, item in zip(matched_references, answer, strict=True) if at is None],
+        [item for index, item in enumerate(reference) if index in hit_references],
+        [item for index, item in enumerate(reference) if index not in hit_references],
+        [item for index, item in zip(matched_references, answer, strict=True) if index is None],
     )
 
 

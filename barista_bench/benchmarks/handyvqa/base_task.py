@@ -24,7 +24,7 @@ from barista_bench.core.example import Inputs, Int64, Metadata, SkippedExample, 
 from barista_bench.core.options import EvenSampling, Option
 from barista_bench.core.task import Example, FrameRef
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.files.reading import confined
+from barista_bench.files.reading import confine
 from barista_bench.media.frame_choice import evenly_spaced_with, in_window, nearest_frame
 from barista_bench.media.video.readers import VideoFacts, video_facts
 
@@ -73,7 +73,7 @@ def find_clip(videos: Path, category: str, item_id: str) -> QuestionClip:
     """
     for name, is_folder in ((f"{item_id}_frames", True), (f"{item_id}.mp4", False)):
         for parts in ((name,), (category, name)):
-            path = confined(videos, *parts)
+            path = confine(videos, *parts)
             if path.is_dir() if is_folder else path.is_file():
                 return QuestionClip("/".join(parts), is_folder)
     return QuestionClip.default_of(item_id)

@@ -41,7 +41,7 @@ from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.example import Inputs, Target, TypedFields, read_scores
 from barista_bench.core.options import Option
 from barista_bench.core.prompt import Prompt
-from barista_bench.core.statistics import Figures, Floats, Row, SampleStatistics, Sums, SumStatistics, fraction
+from barista_bench.core.statistics import Floats, Metrics, Row, SampleStatistics, Sums, SumStatistics, fraction
 from barista_bench.core.task import Example, Fields, ParseError, Prediction, Scored
 from barista_bench.metrics.choice_accuracy.inputs import handyvqa_letters
 from barista_bench.metrics.choice_accuracy.multiple import drawn_average_precision
@@ -197,7 +197,9 @@ class SingleAnswer(OptionsTask):
     def statistics(self, samples: Sequence[Scored]) -> SumStatistics:
         """Return accuracy by all readings, the fractions of readable answers, and accuracy by number of options."""
         names = {name: name for name in ("accuracy_counted", "accuracy_strict")}
-        return SumStatistics(list(map(_answer_row, samples)), _figures, sample_scores=names, tables=_by_option_count)
+        return SumStatistics(
+            list(map(_answer_row, samples)), _compute_metrics, sample_scores=names, tables=_by_option_count
+        )
 
 
 class Action(SingleAnswer):
@@ -266,7 +268,7 @@ def _answer_row(sample: Scored) -> Row:
     return row
 
 
-def _figures(sums: Sums) -> Figures:
+def _compute_metrics(sums: Sums) -> Metrics:
     default = np.where(sums["n"] > 0, 0.0, np.nan)
     ratios = {
         "accuracy": ("right", "answered"),
@@ -346,13 +348,13 @@ class RankedOptions(SampleStatistics):
         return len(self._questions)
 
     def subset(self, samples: Sequence[int]) -> RankedOptions:
-        return RankedOptions([self._questions[at] for at in samples])
+        return RankedOptions([self._questions[index] for index in samples])
 
     def scores(self) -> dict[str, Floats]:
         """Return exact match and F1 of the named options, by either reading; 0 without an answer."""
         return self._means.scores()
 
-    def figures(self, weights: Floats) -> Figures:
+    def compute_metrics(self, weights: Floats) -> Metrics:
         is_answered = np.array([question.is_answered for question in self._questions], dtype=np.float64)
         precisions = {
             "average_precision": self._average_precision(weights * is_answered),
@@ -361,17 +363,17 @@ class RankedOptions(SampleStatistics):
         is_empty = weights.sum(axis=1) == 0
         return {
             **{name: np.where(is_empty, np.nan, values) for name, values in precisions.items()},
-            **self._means.figures(weights),
+            **self._means.compute_metrics(weights),
         }
 
     def tables(self) -> dict[str, Any]:
         groups: dict[int, list[int]] = defaultdict(list)
-        for at, question in enumerate(self._questions):
-            groups[len(question.correct)].append(at)
+        for index, question in enumerate(self._questions):
+            groups[len(question.correct)].append(index)
         per_options = {}
         for count, members in sorted(groups.items()):
-            figures = self.subset(members).figures(np.ones((1, len(members))))
-            values = {name: float(figures[name][0]) for name in ("average_precision_counted", "f1")}
+            metrics = self.subset(members).compute_metrics(np.ones((1, len(members))))
+            values = {name: float(metrics[name][0]) for name in ("average_precision_counted", "f1")}
             per_options[str(count)] = {**values, "support": len(members)}
         return {
             "per_options": per_options,
@@ -408,6 +410,6 @@ def _ranked_question(sample: Scored) -> AnsweredQuestion:
     return AnsweredQuestion(correct, ranks, sample.prediction is not None, row)
 
 
-def _means(sums: Sums) -> Figures:
+def _means(sums: Sums) -> Metrics:
     means = {name: fraction(sums[name], sums["n"]) for name in (*_SET_SCORES, "coverage", "coverage_strict")}
     return {**means, "prevalence": fraction(sums["right_options"], sums["options"])}

@@ -24,13 +24,13 @@ from barista_bench.benchmarks.handyvqa.release import MCQ_CATEGORIES, RVOS_CATEG
 from barista_bench.benchmarks.handyvqa.segmentation import SegmentationTarget
 from barista_bench.benchmarks.kinds.masks import frame_masks
 from barista_bench.core.model_samples import ModelSamples
-from barista_bench.core.resampling import ResampledRun, figure_interval, figures_of_units
+from barista_bench.core.resampling import ResampledRun, metric_interval, metrics_of_units
 from barista_bench.core.task import Example
 from barista_bench.scene_graph import Rle, decode_mask
 from barista_bench.tables import Ranged, Table, Value, chart, words
 
 SINGLE = tuple(name for name in MCQ_CATEGORIES if name != "objects")
-RangedFigures = dict[str, Ranged | float]
+RangedMetrics = dict[str, Ranged | float]
 """Scores by name; a plain number if there is only one resampling unit."""
 
 
@@ -39,20 +39,20 @@ class ScoredTask:
     """One task of one model: its samples are compared with the reference once."""
 
     samples: ModelSamples
-    runs: tuple[ResampledRun, ...]
+    repetitions: tuple[ResampledRun, ...]
 
     @classmethod
     def of(cls, samples: ModelSamples) -> ScoredTask:
-        return cls(samples, tuple(ResampledRun.of(samples.task, run, samples.model) for run in samples.runs))
+        return cls(samples, tuple(ResampledRun.of(samples.task, run, samples.model) for run in samples.repetitions))
 
     @cached_property
-    def figures(self) -> RangedFigures:
-        return mean_figures([self])
+    def metrics(self) -> RangedMetrics:
+        return mean_metrics([self])
 
     @property
     def frames(self) -> int:
         """The largest number of frames per example; 0 if the shown frames are unknown."""
-        counts = [sample.example.metadata.get("n_frames") for run in self.samples.runs for sample in run]
+        counts = [sample.example.metadata.get("n_frames") for run in self.samples.repetitions for sample in run]
         return max((count for count in counts if isinstance(count, int)), default=0)
 
     @property
@@ -66,29 +66,31 @@ class ScoredTask:
 
     def by_option_count(self) -> dict[int, ScoredTask]:
         """Return the samples by the number of options of their questions, fewest first; only samples of every run."""
-        positions: dict[int, list[list[int]]] = defaultdict(lambda: [[] for _ in self.runs])
-        for number, run in enumerate(self.samples.runs):
-            for at, sample in enumerate(run):
-                positions[len(options_of(sample.example))][number].append(at)
+        positions: dict[int, list[list[int]]] = defaultdict(lambda: [[] for _ in self.repetitions])
+        for number, run in enumerate(self.samples.repetitions):
+            for index, sample in enumerate(run):
+                positions[len(options_of(sample.example))][number].append(index)
         return {
-            count: ScoredTask(self.samples, tuple(run.subset(at) for run, at in zip(self.runs, group, strict=True)))
+            count: ScoredTask(
+                self.samples, tuple(run.subset(index) for run, index in zip(self.repetitions, group, strict=True))
+            )
             for count, group in sorted(positions.items())
             if all(group)
         }
 
 
-def mean_figures(tasks: Sequence[ScoredTask]) -> RangedFigures:
+def mean_metrics(tasks: Sequence[ScoredTask]) -> RangedMetrics:
     """Return the scores common to all tasks, mean over the runs of a task, then over tasks, with their intervals."""
-    runs = [run for task in tasks for run in task.runs]
-    if not runs or not all(run.units for run in runs):
+    repetitions = [run for task in tasks for run in task.repetitions]
+    if not repetitions or not all(run.units for run in repetitions):
         return {}
-    units = sorted({unit for run in runs for unit in run.units})
-    by_task = [figures_of_units(task.runs, units) for task in tasks]
-    means: RangedFigures = {}
+    units = sorted({unit for run in repetitions for unit in run.units})
+    by_task = [metrics_of_units(task.repetitions, units) for task in tasks]
+    means: RangedMetrics = {}
     for name in by_task[0]:
-        if all(name in figures for figures in by_task):
-            values = np.mean([figures[name] for figures in by_task], axis=0)
-            ends = figure_interval(values)
+        if all(name in metrics for metrics in by_task):
+            values = np.mean([metrics[name] for metrics in by_task], axis=0)
+            ends = metric_interval(values)
             if not np.isnan(values[0]):
                 means[name] = Ranged(float(values[0]), ends.low, ends.high) if ends else float(values[0])
     return means
@@ -102,19 +104,19 @@ class _TableRow:
     settings: str
     tasks: dict[str, ScoredTask] = field(default_factory=dict)
 
-    def figure(self, task: str, figure: str) -> Ranged | float | None:
-        return self.tasks[task].figures.get(figure) if task in self.tasks else None
+    def metric(self, task: str, metric: str) -> Ranged | float | None:
+        return self.tasks[task].metrics.get(metric) if task in self.tasks else None
 
-    def point(self, task: str, figure: str) -> float | None:
+    def point(self, task: str, metric: str) -> float | None:
         """Return a score without its interval."""
-        value = self.figure(task, figure)
+        value = self.metric(task, metric)
         return value.value if isinstance(value, Ranged) else value
 
     @cached_property
-    def averages(self) -> RangedFigures:
+    def averages(self) -> RangedMetrics:
         """Return means over the five categories with one right option, if all were run."""
         present = [self.tasks[name] for name in SINGLE if name in self.tasks]
-        return mean_figures(present) if len(present) == len(SINGLE) else {}
+        return mean_metrics(present) if len(present) == len(SINGLE) else {}
 
 
 def paper_tables(samples: Sequence[ModelSamples]) -> list[Table]:
@@ -166,15 +168,15 @@ def _table(title: str, rows: Iterable[_TableRow], columns: dict[str, Callable[[_
     return Table.of(title, ("Model", "Settings", *columns), cells, note)
 
 
-def _choice_table(rows: list[_TableRow], title: str, figures: tuple[str, str, str, str], note: str) -> Table:
-    single, multiple, coverage, measure = figures
+def _choice_table(rows: list[_TableRow], title: str, metrics: tuple[str, str, str, str], note: str) -> Table:
+    single, multiple, coverage, measure = metrics
     columns: dict[str, Callable[[_TableRow], Value]] = {}
     for name in SINGLE:
-        columns[name.capitalize()] = partial(_TableRow.figure, task=name, figure=single)
-        columns[f"{name.capitalize()} answered"] = partial(_TableRow.point, task=name, figure=coverage)
+        columns[name.capitalize()] = partial(_TableRow.metric, task=name, metric=single)
+        columns[f"{name.capitalize()} answered"] = partial(_TableRow.point, task=name, metric=coverage)
     columns["Avg."] = lambda row: row.averages.get(single)
-    columns[f"Objects ({measure})"] = partial(_TableRow.figure, task="objects", figure=multiple)
-    columns["Objects answered"] = partial(_TableRow.point, task="objects", figure=coverage)
+    columns[f"Objects ({measure})"] = partial(_TableRow.metric, task="objects", metric=multiple)
+    columns["Objects answered"] = partial(_TableRow.point, task="objects", metric=coverage)
     return _table(title, rows, columns, note)
 
 
@@ -182,16 +184,16 @@ def _option_tables(rows: list[_TableRow]) -> list[Table]:
     """Return scores by number of options, if questions differ in it."""
     tables = []
     for name in MCQ_CATEGORIES:
-        figure, chance, measure = "accuracy_counted", "chance_level", "Accuracy"
+        metric, chance, measure = "accuracy_counted", "chance_level", "Accuracy"
         if name == "objects":
-            figure, chance, measure = "average_precision_counted", "prevalence", "AP"
+            metric, chance, measure = "average_precision_counted", "prevalence", "AP"
         cells: list[tuple[Value, ...]] = []
         for row in rows:
             groups = row.tasks[name].by_option_count() if name in row.tasks else {}
             for count, group in groups.items():
                 part = _TableRow(row.model, row.settings, {name: group})
-                scores = (part.figure(name, figure), part.point(name, chance), part.point(name, "coverage"))
-                cells.append((row.model, row.settings or None, count, len(group.runs[0].units), *scores))
+                scores = (part.metric(name, metric), part.point(name, chance), part.point(name, "coverage"))
+                cells.append((row.model, row.settings or None, count, len(group.repetitions[0].units), *scores))
         if len({row[2] for row in cells}) > 1:
             columns = ("Model", "Settings", "Options", "Questions", measure, "Chance", "Answered")
             note = "Unanswered questions count as wrong; questions are those of the first run."
@@ -206,26 +208,26 @@ def _frame_charts(rows: list[_TableRow]) -> list[Table]:
         ("Figure 3: average accuracy except Objects", "accuracy", SINGLE),
         ("Figure 4: average precision for Objects", "average_precision", ("objects",)),
     )
-    for title, figure, names in wordings:
+    for title, metric, names in wordings:
         lines: dict[str, dict[int, Value]] = defaultdict(dict)
         for row in rows:
-            value = row.averages.get(figure) if names == SINGLE else row.figure("objects", figure)
+            value = row.averages.get(metric) if names == SINGLE else row.metric("objects", metric)
             frames = {row.tasks[name].frames for name in names if name in row.tasks}
             if value is None or len(frames) != 1 or not max(frames):
                 continue
             other_settings = ", ".join(word for word in row.settings.split(", ") if not word.endswith(" frames"))
             lines[f"{row.model} ({other_settings})" if other_settings else row.model][max(frames)] = value
         if len({count for points in lines.values() for count in points}) > 1:
-            charts.append(chart(title, "frames shown", words(figure), lines))
+            charts.append(chart(title, "frames shown", words(metric), lines))
     return charts
 
 
 def _mask_table(rows: list[_TableRow]) -> Table:
     columns: dict[str, Callable[[_TableRow], Value]] = {}
     for name, title in (("rvos_objects", "Objects"), ("rvos_parts", "Parts")):
-        for figure, word in (("J", "J"), ("F", "F"), ("J_and_F", "J&F")):
-            columns[f"{title} {word}"] = partial(_TableRow.figure, task=name, figure=figure)
-        columns[f"{title} answered"] = partial(_TableRow.point, task=name, figure="coverage")
+        for metric, word in (("J", "J"), ("F", "F"), ("J_and_F", "J&F")):
+            columns[f"{title} {word}"] = partial(_TableRow.metric, task=name, metric=metric)
+        columns[f"{title} answered"] = partial(_TableRow.point, task=name, metric="coverage")
     note = "J and F: means over all annotated frames; an unreadable answer scores 0 on each of its frames."
     return _table("Table 5: segmentation", rows, columns, note)
 

@@ -45,7 +45,7 @@ from barista_bench.benchmarks.handyvqa.segmentation import MASK_TASKS, Segmentat
 from barista_bench.benchmarks.kinds.masks import FrameMask, write_masks
 from barista_bench.core.task import Example
 from barista_bench.errors import DataError
-from barista_bench.files.reading import confined
+from barista_bench.files.reading import confine
 from barista_bench.media.video.frame_folder import check_size
 from barista_bench.scene_graph import Problem, Rle, encode_mask
 
@@ -194,10 +194,10 @@ def _masks(record: RecordInFile[SegmentedRecord], question: HandyvqaQuestion, fo
     if inference is not None and inference.masks is not None:
         return [FrameMask(each.frame, Rle(counts=each.rle.counts, size=each.rle.size)) for each in inference.masks]
     for parts in ((question.item_id,), (question.category, question.item_id)):
-        pictures = confined(folder, *parts)
+        pictures = confine(folder, *parts)
         if pictures.is_dir():
             names = sorted(path.name for path in pictures.glob("*.png") if _FRAME.fullmatch(path.stem))
-            return [FrameMask(int(Path(name).stem), read_png(confined(folder, *parts, name))) for name in names]
+            return [FrameMask(int(Path(name).stem), read_png(confine(folder, *parts, name))) for name in names]
     raise DataError(
         f"{record.file}: {question.item_id}: no inference.masks and no folder of pictures. Fix: give either"
     )

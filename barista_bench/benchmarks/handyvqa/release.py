@@ -25,6 +25,7 @@ from barista_bench.benchmarks.release_records import (
     MAX_RECORD,
     AnnotationRelease,
     PlacedRecord,
+    convert_record,
     elements,
     field_path,
     keep_first,
@@ -32,10 +33,9 @@ from barista_bench.benchmarks.release_records import (
     no_records_error,
     read_each,
     read_values,
-    typed,
 )
 from barista_bench.errors import DataError, RecordError
-from barista_bench.files.reading import confined, name_problem
+from barista_bench.files.reading import confine, name_problem
 from barista_bench.media.video.frame_folder import natural_key
 from barista_bench.scene_graph import Problem, ProblemLog, Rle
 
@@ -257,13 +257,13 @@ def _record_files(root: Path) -> list[_RecordFile]:
     files: list[_RecordFile] = []
     for category in CATEGORIES:
         names = sorted((path.name for path in (root / category).glob("*.json")), key=natural_key)
-        files += [_RecordFile(confined(root, category, name), f"{category}/{name}", category, True) for name in names]
+        files += [_RecordFile(confine(root, category, name), f"{category}/{name}", category, True) for name in names]
         for name in (f"{category}.json", f"{category}.jsonl"):
             if (root / name).is_file():
-                files.append(_RecordFile(confined(root, name), name, category))
+                files.append(_RecordFile(confine(root, name), name, category))
     category_files = {GRAPH_EVIDENCE_FILE, *(file.name for file in files)}
     others = sorted(path.name for path in root.glob("*.jsonl") if path.name not in category_files)
-    files += [_RecordFile(confined(root, name), name, None) for name in others]
+    files += [_RecordFile(confine(root, name), name, None) for name in others]
     if not files:
         raise DataError(
             f"{root}: no HanDyVQA records. Fix: give a folder with <category>/*.json, <category>.json or *.jsonl; "
@@ -274,7 +274,7 @@ def _record_files(root: Path) -> list[_RecordFile]:
 
 def _read_record(file: _RecordFile, record_type: type[RecordT], placed: PlacedRecord) -> RecordInFile[RecordT]:
     """Return the record of a value. Raises RecordError."""
-    content = typed(placed.value, record_type)
+    content = convert_record(placed.value, record_type)
     category = file.category if content.category is None else content.category
     if category not in CATEGORIES or file.category not in (category, None):
         among = f", among {file.category!r}" if file.category else ""

@@ -45,7 +45,7 @@ from barista_bench.core.example import Inputs, Target
 from barista_bench.core.failures import FailureKind
 from barista_bench.core.options import Option
 from barista_bench.core.prompt import Prompt
-from barista_bench.core.statistics import Figures, Row, Sums, SumStatistics, fraction
+from barista_bench.core.statistics import Metrics, Row, Sums, SumStatistics, fraction
 from barista_bench.core.task import (
     AnswerFailure,
     Example,
@@ -196,12 +196,12 @@ class SegmentationTask(HandyvqaTask):
     def statistics(self, samples: Sequence[Scored]) -> SumStatistics:
         """Return means of J and F over annotated frames, and the fractions of answered questions and frames."""
         names = {name: name for name in ("J", "F", "J_and_F")}
-        return SumStatistics(list(map(_sample_sums, samples)), _figures, sample_scores=names, tables=_counts)
+        return SumStatistics(list(map(_sample_sums, samples)), _compute_metrics, sample_scores=names, tables=_counts)
 
     def as_target(self, example: Example, prediction: Prediction) -> SegmentationTarget:
         masks, inputs = answered_masks(prediction), SegmentationInputs.of(example)
         return SegmentationTarget(
-            [], [MaskFields.of(at, mask_of_frame(masks, at, inputs.size)) for at in inputs.frames]
+            [], [MaskFields.of(frame, mask_of_frame(masks, frame, inputs.size)) for frame in inputs.frames]
         )
 
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
@@ -223,7 +223,9 @@ class SegmentationTask(HandyvqaTask):
     def random_answer(self, example: Example, rng: random.Random, box_format: BoxFormat) -> str:
         """Return a random rectangle on each annotated frame."""
         inputs = SegmentationInputs.of(example)
-        return self._answer_text(example, [FrameMask(at, random_box_mask(rng, inputs.size)) for at in inputs.frames])
+        return self._answer_text(
+            example, [FrameMask(frame, random_box_mask(rng, inputs.size)) for frame in inputs.frames]
+        )
 
     def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
         """Return the median box of masks in some other videos, on every annotated frame; without any, the centre."""
@@ -327,7 +329,7 @@ def _sample_sums(sample: Scored) -> Row:
     }
 
 
-def _figures(sums: Sums) -> Figures:
+def _compute_metrics(sums: Sums) -> Metrics:
     j, f = (fraction(sums[name], sums["frames"]) for name in "JF")
     return {
         "J": j,

@@ -28,11 +28,11 @@ from barista_bench.benchmarks.kinds.box_answers import (
     read_pixels,
     write_grid,
 )
-from barista_bench.benchmarks.parsing import NOTHING_READ, object_schema, unfenced
+from barista_bench.benchmarks.parsing import NOTHING_READ, object_schema, strip_fence
 from barista_bench.benchmarks.truncated import cut_object
 from barista_bench.core.boxes import BoxFormat, as_xyxy, four_numbers, write_box
 from barista_bench.core.example import Inputs, PixelBox, TypedFields
-from barista_bench.core.statistics import Figures, Floats, SampleStatistics
+from barista_bench.core.statistics import Floats, Metrics, SampleStatistics
 from barista_bench.core.task import (
     AnswerFailure,
     Example,
@@ -48,7 +48,7 @@ from barista_bench.core.task import (
 from barista_bench.files.reading import json_value
 from barista_bench.metrics.interaction_f1.scoring import box_iou, greedy_pairs
 from barista_bench.metrics.mean_ap.inputs import RawImage
-from barista_bench.metrics.mean_ap.scoring import Evaluated, evaluate_images, figures, spread_of, tables
+from barista_bench.metrics.mean_ap.scoring import Evaluated, compute_metrics, evaluate_images, spread_of, tables
 
 _INTEGERS = re.compile(r"(?<![\d.])(-?\d{1,9})" + r"\s*,\s*(-?\d{1,9})" * 3 + r"(?!\d|\.\d)")
 _NUMBER = r"(-?\d{1,9}(?:\.\d{1,9})?)"
@@ -64,7 +64,7 @@ def read_boxes(text: str, inputs: Fields, box_format: BoxFormat) -> Prediction |
     truncated object is read up to its last complete box, since its text could turn half a number into a complete
     number.
     """
-    body = unfenced(text)
+    body = strip_fence(text)
     decoded, unfinished = json_value(body), 0
     answer: Mapping[str, object] = decoded if isinstance(decoded, dict) else {}
     if not answer and (cut := cut_object(text, "bboxes") or cut_object(text, "boxes")):
@@ -148,9 +148,9 @@ class BoxStatistics(SampleStatistics):
         without_scores = [answer and {"boxes": answer["boxes"], "labels": answer["labels"]} for answer in self._answers]
         return evaluate_images(self._answers if has_scores else without_scores, self._references, rounding="float32")
 
-    def figures(self, weights: Floats) -> Figures:
+    def compute_metrics(self, weights: Floats) -> Metrics:
         is_plain = weights.shape[0] == 1 and bool((weights == 1).all())
-        return figures(self.evaluation, None if is_plain else weights)
+        return compute_metrics(self.evaluation, None if is_plain else weights)
 
     def scores(self) -> dict[str, Floats]:
         """Return the mean over answered boxes of the best IoU with a true box; 0 without a readable or full answer."""
@@ -161,7 +161,9 @@ class BoxStatistics(SampleStatistics):
         return {"mean_best_iou": np.array([sum(ious) / len(ious) if ious else 0.0 for ious in best_ious])}
 
     def subset(self, samples: Sequence[int]) -> BoxStatistics:
-        return BoxStatistics([self._answers[at] for at in samples], [self._references[at] for at in samples])
+        return BoxStatistics(
+            [self._answers[index] for index in samples], [self._references[index] for index in samples]
+        )
 
     def tables(self) -> dict[str, Any]:
         spread = spread_of(self.evaluation, orders=SPREAD_ORDERS)

@@ -33,10 +33,10 @@ from barista_bench.benchmarks.kinds.choice_words import (
     Token,
     Words,
     first_token,
-    lowered,
-    plain,
+    lower_case,
+    simplify_signs,
 )
-from barista_bench.benchmarks.parsing import json_objects, unfenced
+from barista_bench.benchmarks.parsing import json_objects, strip_fence
 
 _WINDOW = 20_000
 """Limit of characters at the end of an answer that are searched for a choice."""
@@ -83,7 +83,7 @@ def read_choices(text: str, choices: Mapping[str, str], *, several: bool = False
         labels = tuple(dict.fromkeys(label for reading in readings if reading for label in reading.labels))
         if all(readings) and (several or len(labels) == 1):
             return ChoiceReading(labels, len(text), len(text), value)
-    if objects and unfenced(text).startswith("{"):  # an object without a usable answer gives none
+    if objects and strip_fence(text).startswith("{"):  # an object without a usable answer gives none
         return None
     return _read_text(text, choices, several=several)
 
@@ -102,7 +102,7 @@ def _answers_of(value: Mapping[str, object]) -> Sequence[str]:
 
 def _read_text(text: str, choices: Mapping[str, str], *, several: bool) -> ChoiceReading | None:
     begin = max(len(text) - _WINDOW, 0, *(match.end() for match in _THOUGHT_END.finditer(text)))
-    answer = _Answer(plain(text[begin:]), choices, several=several)
+    answer = _Answer(simplify_signs(text[begin:]), choices, several=several)
     found = answer.read()
     if found is None:
         return None
@@ -134,9 +134,9 @@ class _Answer:
     """One answer, and the choices that it mentions."""
 
     def __init__(self, text: str, choices: Mapping[str, str], *, several: bool) -> None:
-        self.choices, self.several, self.lowered = choices, several, lowered(text)
+        self.choices, self.several, self.lowered = choices, several, lower_case(text)
         self.names = {label.lower(): label for label in choices} | {label: label for label in choices}
-        self.texts = {label: bare for label, choice in choices.items() if (bare := _bare(choice))}
+        self.texts = {label: bare for label, choice in choices.items() if (bare := _strip_article(choice))}
         self.repeated_texts = {choice for choice, count in Counter(self.texts.values()).items() if count > 1}
         self.by_first: dict[str, list[str]] = defaultdict(list)
         """Labels by the first token of their texts, the longest text first."""
@@ -144,16 +144,16 @@ class _Answer:
             self.by_first[first_token(self.texts[label])].append(label)
         self.words = Words(text, tuple(choices))
         mentions: list[_Mention] = []
-        at = 0
-        while at < len(self.words):
-            mention = self._letter_at(at) or self._text_at(at, mentions)
+        index = 0
+        while index < len(self.words):
+            mention = self._letter_at(index) or self._text_at(index, mentions)
             if mention:
                 mentions.append(mention)
                 self.words.covered.update(range(mention.first, mention.last))
-            at = mention.last if mention else at + 1
+            index = mention.last if mention else index + 1
         forms = {(self._form(each), each.labels) for each in mentions if self.words.line_start(each.first) is not None}
         counts = Counter(form for form, _ in forms)
-        self.mentions = [self._judged(mention, is_listed=counts[self._form(mention)] > 1) for mention in mentions]
+        self.mentions = [self._judge(mention, is_listed=counts[self._form(mention)] > 1) for mention in mentions]
 
     def read(self) -> _Mention | None:
         """Return all labels that the answer names, as one mention."""
@@ -191,37 +191,37 @@ class _Answer:
         before, after = self.words[mention.first - 1], self.words[mention.first + 1]
         return before.text.strip() if before.kind == "mark" else "", after.text.strip() if after.kind == "mark" else ""
 
-    def _letter_at(self, at: int) -> _Mention | None:
+    def _letter_at(self, index: int) -> _Mention | None:
         """Return the letter of a separate choice, with a choice's text after it."""
-        text = self.words[at].text
+        text = self.words[index].text
         written = text.translate(_LATIN) if len(text) == 1 else text
         label = self.names.get(written, self.names.get(written.lower()))
         if label is None:
-            return self._compound_at(at)
-        own = self._choice_text(at + 1)
-        is_marked, is_ended = self.words[at + 1].kind == "mark", own is not None and self._is_end(own[1])
+            return self._compound_at(index)
+        own = self._choice_text(index + 1)
+        is_marked, is_ended = self.words[index + 1].kind == "mark", own is not None and self._is_end(own[1])
         has_own = own is not None and own[0] == label and (is_marked or (is_ended and text == label))
-        if not has_own and not self._is_apart(at, label):
+        if not has_own and not self._is_apart(index, label):
             return None
         if own is None or not (has_own or (is_marked and is_ended)):
-            return _Mention((label,), at, at + 1)
-        return _Mention((label,), at, own[1], Stance.MENTIONED if has_own else Stance.DENIED)
+            return _Mention((label,), index, index + 1)
+        return _Mention((label,), index, own[1], Stance.MENTIONED if has_own else Stance.DENIED)
 
-    def _is_apart(self, at: int, label: str) -> bool:
+    def _is_apart(self, index: int, label: str) -> bool:
         """Return True if a letter is separate, and not a word."""
-        token, before, after, second = (self.words[at + step] for step in (0, -1, 1, 2))
+        token, before, after, second = (self.words[index + step] for step in (0, -1, 1, 2))
         is_small = len(token.text) == 1 and token.text.islower() != label.islower()
         is_dotted = after.text == "." and second.kind == token.kind and second.start == token.end + 1  # `A.M.`, `1.5`
         if (before.kind == "number" and before.end == token.start) or after.kind == "number" or is_dotted:
             return False
-        if self._is_part(token, before, self.words[at - 2]) or self._is_part(token, after, second):
+        if self._is_part(token, before, self.words[index - 2]) or self._is_part(token, after, second):
             return False
         is_wrapped = before.text in OPEN and after.text in CLOSE and after.start - before.end == len(token.text)
-        if is_wrapped and (not is_small or at == 1 or self.words[at - 2].end < before.start):  # not `cup(s)`
+        if is_wrapped and (not is_small or index == 1 or self.words[index - 2].end < before.start):  # not `cup(s)`
             return True
         if is_small:
             is_all = all(other.kind in ("mark", "line") for other in self.words.tokens if other is not token)
-            is_named = before.role in ("answer", "option") or self.words.lead(at)[0] is Stance.NAMED
+            is_named = before.role in ("answer", "option") or self.words.lead(index)[0] is Stance.NAMED
             return is_all or (is_named and (after.kind == "line" or after.text in CLOSE | STOPS | {"<"}))
         if after.kind != "word" or before.role in ("answer", "option"):
             return True
@@ -229,7 +229,7 @@ class _Answer:
             is_list = after.role == "and" and second.text in self.names
             return label == "I" and (after.text == "is" or after.role in ("fits", "because") or is_list)
         is_it = after.text == "it" and second.role == "be"  # as in `B it is`
-        is_judged = after.role == "yes" and (self.words.is_verdict(at + 1) or second.role == "fits")
+        is_judged = after.role == "yes" and (self.words.is_verdict(index + 1) or second.role == "fits")
         is_said = after.role in ("be", "no", "fits", "because", "but", "so", "and") or after.text in _MODALS
         return is_it or is_judged or is_said
 
@@ -239,37 +239,37 @@ class _Answer:
         is_other = other.kind in ("word", "number") and not other.role and other.text not in self.names
         return mark.text in ("/", "&", "-", "+", "_") and is_joined and is_other
 
-    def _compound_at(self, at: int) -> _Mention | None:
+    def _compound_at(self, index: int) -> _Mention | None:
         """Return a letter after a word for choices, as in `option_B`, or several in one word, as in `ACD`."""
-        text = self.words[at].text
+        text = self.words[index].text
         prefix, _, name = text.rpartition("_")
         if name in self.choices and ROLES.get(prefix.lower().partition("_")[0]) in ("answer", "option"):
-            return _Mention((name,), at, at + 1)
+            return _Mention((name,), index, index + 1)
         is_list = self.several and len(text) > 1 and [*text] == sorted({*text} & self.choices.keys())
-        if not is_list or not self.words.ends_line(at + 1):
+        if not is_list or not self.words.ends_line(index + 1):
             return None
-        is_answer = self.words.line_start(at) is not None or self.words.lead(at)[0] is Stance.NAMED
-        return _Mention(tuple(text), at, at + 1) if is_answer else None
+        is_answer = self.words.line_start(index) is not None or self.words.lead(index)[0] is Stance.NAMED
+        return _Mention(tuple(text), index, index + 1) if is_answer else None
 
-    def _text_at(self, at: int, mentions: Sequence[_Mention]) -> _Mention | None:
+    def _text_at(self, index: int, mentions: Sequence[_Mention]) -> _Mention | None:
         """Return the text of a choice that fills a line, follows naming words, or continues a list of texts."""
-        found = self._choice_text(at) if self.words[at].kind not in ("line", "mark") else None
+        found = self._choice_text(index) if self.words[index].kind not in ("line", "mark") else None
         if found is None:
             return None
         label, last = found
-        line = self.words.line_start(at)
-        goes_on = mentions and mentions[-1].is_text and self.words.is_between(mentions[-1].last, at)
+        line = self.words.line_start(index)
+        goes_on = mentions and mentions[-1].is_text and self.words.is_between(mentions[-1].last, index)
         is_line = line is not None and (self.words.ends_line(last) or self.words[last].text == ".")
         starts_list = self.several and line == 0 and self.words[last].text in ",;&+"
-        is_named = self._is_end(last) and self.words.lead(at)[0] is Stance.NAMED
-        return _Mention((label,), at, last, is_text=True) if goes_on or is_line or starts_list or is_named else None
+        is_named = self._is_end(last) and self.words.lead(index)[0] is Stance.NAMED
+        return _Mention((label,), index, last, is_text=True) if goes_on or is_line or starts_list or is_named else None
 
-    def _choice_text(self, at: int) -> tuple[str, int] | None:
+    def _choice_text(self, index: int) -> tuple[str, int] | None:
         """Return the choice whose text is here, ignoring marks and an article, and the token after it."""
-        at = self.words.after_marks(at, MARKS | LINKS | {"."})
-        if self.words[at].kind == "line":
+        index = self.words.after_marks(index, MARKS | LINKS | {"."})
+        if self.words[index].kind == "line":
             return None
-        start = self.words[at].start
+        start = self.words[index].start
         article = _ARTICLE.match(self.lowered, start)
         start = article.end() if article else start
         labels = self.by_first.get(first_token(self.lowered, start), ())
@@ -277,15 +277,15 @@ class _Answer:
         if label is None or self.texts[label] in self.repeated_texts:
             return None
         end = start + len(self.texts[label])
-        while self.words[at].text and self.words[at].start < end:
-            at += 1
-        return (label, at) if self.words[at - 1].end == end else None
+        while self.words[index].text and self.words[index].start < end:
+            index += 1
+        return (label, index) if self.words[index - 1].end == end else None
 
-    def _is_end(self, at: int) -> bool:
-        token = self.words[at]
+    def _is_end(self, index: int) -> bool:
+        token = self.words[index]
         return token.kind == "line" or token.text in _ENDS or token.role in ("because", "but", "and")
 
-    def _judged(self, mention: _Mention, *, is_listed: bool) -> _Mention:
+    def _judge(self, mention: _Mention, *, is_listed: bool) -> _Mention:
         """Return a mention with its stance by the words around it."""
         if mention.stance is Stance.DENIED:
             return mention
@@ -310,22 +310,22 @@ class _Answer:
         """Merge choices in one list into one mention, without denied choices."""
         group: list[_Mention] = []
         for mention in self.mentions:
-            if group and not self._joins(group[-1], mention):
-                yield _merged(group)
+            if group and not self._is_joined(group[-1], mention):
+                yield _merge(group)
                 group = []
             group.append(mention)
         if group:
-            yield _merged(group)
+            yield _merge(group)
 
-    def _joins(self, one: _Mention, other: _Mention) -> bool:
+    def _is_joined(self, one: _Mention, other: _Mention) -> bool:
         is_new_line = any(token.kind == "line" for token in self.words.tokens[one.last : other.first])
         is_list = self.words.is_between(one.last, other.first)
         return is_list and (not is_new_line or self.words.ends_line(other.last))
 
 
-def _bare(choice: str) -> str:
+def _strip_article(choice: str) -> str:
     """Return a choice's text without its article, in lower case."""
-    text = lowered(plain(choice)).strip(" .\n")
+    text = lower_case(simplify_signs(choice)).strip(" .\n")
     article = _ARTICLE.match(text)
     return text[article.end() :] if article else text
 
@@ -338,7 +338,7 @@ def _union(groups: Sequence[_Mention]) -> _Mention:
     return replace(groups[0], labels=_labels_of(groups), last=groups[-1].last, start=None)
 
 
-def _merged(group: Sequence[_Mention]) -> _Mention:
+def _merge(group: Sequence[_Mention]) -> _Mention:
     is_denied = any(each.stance is Stance.DENIED and each.is_spread for each in (group[0], group[-1]))
     kept = [] if is_denied else [each for each in group if each.stance is not Stance.DENIED]
     stance = max((each.stance for each in kept), default=Stance.DENIED)

@@ -59,7 +59,7 @@ class Stance(IntEnum):
     NAMED = 3
 
 
-def plain(text: str) -> str:
+def simplify_signs(text: str) -> str:
     """Return the text with plain forms of its signs and without struck-out parts, with the same positions."""
     if not text.isascii():
         forms = (form if len(form := normalize("NFKC", sign)) == 1 else sign for sign in text)
@@ -67,7 +67,7 @@ def plain(text: str) -> str:
     return _STRUCK.sub(lambda struck: " " * len(struck[0]), text)
 
 
-def lowered(text: str) -> str:
+def lower_case(text: str) -> str:
     """Return the text in lower case, with the same positions."""
     if text.isascii():
         return text.lower()
@@ -87,7 +87,7 @@ def _tokens_with(labels: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def _token(match: re.Match[str]) -> Token:
-    word = lowered(match[0])
+    word = lower_case(match[0])
     role = "no" if word.endswith("n't") else ROLES.get(word, "")
     return Token(match[0], match.start(), match.end(), match.lastgroup, role)
 
@@ -102,48 +102,50 @@ class Words:
     def __len__(self) -> int:
         return len(self.tokens)
 
-    def __getitem__(self, at: int) -> Token:
-        return self.tokens[at] if 0 <= at < len(self.tokens) else NOTHING
+    def __getitem__(self, index: int) -> Token:
+        return self.tokens[index] if 0 <= index < len(self.tokens) else NOTHING
 
-    def after_marks(self, at: int, marks: Collection[str] = MARKS) -> int:
+    def after_marks(self, index: int, marks: Collection[str] = MARKS) -> int:
         """Return the first token from here that is none of these marks; only a few marks are skipped."""
-        return next((place for place in range(at, at + _REACH) if self[place].text not in marks), at + _REACH)
+        return next((place for place in range(index, index + _REACH) if self[place].text not in marks), index + _REACH)
 
-    def line_start(self, at: int) -> int | None:
+    def line_start(self, index: int) -> int | None:
         """Return the first token of the line if only a few bullets and marks precede this token."""
         for _ in range(_REACH):
-            if self[at - 1].kind == "line":
-                return at
-            at -= 1
-            is_number = self[at].kind == "number" or (self[at].text in ".)" and self[at - 1].kind == "number")
-            if not (is_number or self[at].text in OPEN or self[at].text in "#-•>_"):
+            if self[index - 1].kind == "line":
+                return index
+            index -= 1
+            is_number = self[index].kind == "number" or (self[index].text in ".)" and self[index - 1].kind == "number")
+            if not (is_number or self[index].text in OPEN or self[index].text in "#-•>_"):
                 break
         return None
 
-    def sentence_start(self, at: int) -> int | None:
+    def sentence_start(self, index: int) -> int | None:
         """Return the first token of a sentence if only marks precede this, and no choice ends the previous sentence."""
-        while self[at - 1].text and self[at - 1].text in OPEN:
-            at -= 1
-        return at if self[at - 1].text in STOPS and self[at - 1].text and at - 2 not in self.covered else None
+        while self[index - 1].text and self[index - 1].text in OPEN:
+            index -= 1
+        return (
+            index if self[index - 1].text in STOPS and self[index - 1].text and index - 2 not in self.covered else None
+        )
 
-    def ends_line(self, at: int) -> bool:
+    def ends_line(self, index: int) -> bool:
         """Return True if only marks come before the end of the line."""
-        return self[self.after_marks(at, MARKS | {".", ",", "!"})].kind == "line"
+        return self[self.after_marks(index, MARKS | {".", ",", "!"})].kind == "line"
 
     def is_between(self, start: int, stop: int) -> bool:
         """Return True if only separators of a list are here: marks, `and`, ends and numbers of lines."""
-        for at in range(start, stop):
-            token, before, after = self[at], self[at - 1], self[at + 1]
+        for index in range(start, stop):
+            token, before, after = self[index], self[index - 1], self[index + 1]
             is_number = token.kind == "number" and before.kind == "line"
             is_stop = token.text in (".", ")") and (after.kind == "line" or before.kind == "number")
             if not (token.role == "and" or token.text in _BETWEEN or token.kind == "line" or is_number or is_stop):
                 return False
         return True
 
-    def lead(self, at: int) -> tuple[Stance, int | None]:
+    def lead(self, index: int) -> tuple[Stance, int | None]:
         """Return the stance before a token, and the first token of the words that name it."""
         is_linked = is_said = is_cut = False
-        for place in range(at - 1, max(-1, at - 1 - _REACH), -1):
+        for place in range(index - 1, max(-1, index - 1 - _REACH), -1):
             token = self[place]
             is_aside = token.role == "no" and self[place + 1].text in (":", "-", "—")  # as in `no: B`
             if place in self.covered or (is_cut and token.role == "no"):
@@ -153,7 +155,7 @@ class Words:
             if token.role == "no" and not is_aside:
                 return Stance.DENIED, None
             if token.role == "so":
-                is_all = place == at - 1 and self[at + 1].text in STOPS | {""}
+                is_all = place == index - 1 and self[index + 1].text in STOPS | {""}
                 return Stance.NAMED if is_all else Stance.SAID, self._lead_start(place)
             is_said |= token.role == "be"
             is_linked |= token.role == "be" or token.text in LINKS or token.kind == "line" or is_aside
@@ -163,35 +165,35 @@ class Words:
                 break
         return (Stance.SAID if is_said else Stance.MENTIONED), None
 
-    def _is_negated(self, at: int) -> bool:
+    def _is_negated(self, index: int) -> bool:
         """Return True if a word such as `answer` or `choose` is denied: `not the answer`, `would not choose`."""
-        for place in range(at - 1, max(-1, at - 5), -1):
+        for place in range(index - 1, max(-1, index - 5), -1):
             token = self[place]
             if token.role == "no" or (token.role not in ("filler", "yes", "be", "option") and token.text not in MARKS):
                 return token.role == "no"
         return False
 
-    def _lead_start(self, at: int) -> int:
+    def _lead_start(self, index: int) -> int:
         """Return the first of the words that name a choice: `So the final answer`."""
         roles = ("filler", "yes", "so", "option", "answer", "be")
-        for place in range(at - 1, max(-1, at - 1 - _REACH), -1):
+        for place in range(index - 1, max(-1, index - 1 - _REACH), -1):
             if self[place].role not in roles and self[place].text not in MARKS | LINKS:
                 break
-            at = place
-        return at
+            index = place
+        return index
 
-    def verdict(self, at: int) -> tuple[Stance, bool]:
+    def verdict(self, index: int) -> tuple[Stance, bool]:
         """Return the stance, from a token on, on the choice before it, and True if it covers several choices."""
         unknown = 0
         is_linked = is_plural = False
-        for place in range(at, at + _REACH):
+        for place in range(index, index + _REACH):
             token = self[place]
             if place in self.covered or token.kind == "line" or token.role in ("because", "but", "so", "and"):
                 break
             if token.text == "?" and not unknown:
                 return Stance.DENIED, False
-            is_label_stop = token.text == "." and place == at and self._is_short_verdict(place + 1)
-            if (token.text in STOPS and not is_label_stop) or (token.text == "," and place > at):
+            is_label_stop = token.text == "." and place == index and self._is_short_verdict(place + 1)
+            if (token.text in STOPS and not is_label_stop) or (token.text == "," and place > index):
                 break
             if token.role == "no":
                 return (Stance.MENTIONED if self._is_about_next(place) else Stance.DENIED), is_plural
@@ -207,20 +209,20 @@ class Words:
                 break
         return Stance.MENTIONED, False
 
-    def is_verdict(self, at: int) -> bool:
+    def is_verdict(self, index: int) -> bool:
         """Return True if a word such as `right` judges the choice before it, and not a thing (`the right hand`)."""
-        token = self[self.after_marks(at + 1, CLOSE)]
+        token = self[self.after_marks(index + 1, CLOSE)]
         is_end = token.kind in ("line", "sign") or token.text in STOPS | LINKS | {",", "(", "one"}
         return is_end or token.role in ("answer", "option", "because", "but", "so", "and", "be", "fits", "yes")
 
-    def _is_short_verdict(self, at: int) -> bool:
+    def _is_short_verdict(self, index: int) -> bool:
         """Return True if a sentence is one word that judges a choice: `A. Wrong. B. Right.`"""
-        after = self[at + 1]
-        return self[at].role in ("yes", "no") and (after.kind == "line" or after.text in STOPS | LINKS | {","})
+        after = self[index + 1]
+        return self[index].role in ("yes", "no") and (after.kind == "line" or after.text in STOPS | LINKS | {","})
 
-    def _is_about_next(self, at: int) -> bool:
+    def _is_about_next(self, index: int) -> bool:
         """Return True if a denial is of the next choice: `B, not A`; or denies nothing: `no doubt`."""
-        for place in range(at + 1, at + 4):
+        for place in range(index + 1, index + 4):
             token = self[place]
             if place in self.covered or token.text == "doubt":
                 return True

@@ -116,7 +116,7 @@ class FrameArrays:
     def active_relations(self, positions: Sequence[int], frames: Ints) -> Bools:
         """(positions, frames) whether the relation range at each position holds with both its ends boxed."""
         table, rows = self.video.relations_table, np.asarray(positions, dtype=np.intp)
-        active = _covers(table, rows, frames)
+        active = _find_covered(table, rows, frames)
         active &= self.is_boxed(table.source[rows], frames)
         active &= self.is_boxed(table.target[rows], frames)
         return active
@@ -124,7 +124,7 @@ class FrameArrays:
     def active_attributes(self, positions: Sequence[int], frames: Ints) -> Bools:
         """(positions, frames) whether the attribute range at each position holds while its object is boxed."""
         table, rows = self.video.attributes_table, np.asarray(positions, dtype=np.intp)
-        active = _covers(table, rows, frames)
+        active = _find_covered(table, rows, frames)
         active &= self.is_boxed(table.source[rows], frames)
         return active
 
@@ -132,7 +132,7 @@ class FrameArrays:
         """Those of the frames on which something has a box."""
         return frames[np.isin(frames, self._boxed_frames)]
 
-    def related(self, positions: Sequence[int], frames: Frames) -> Frames:
+    def find_related(self, positions: Sequence[int], frames: Frames) -> Frames:
         """Those of the frames on which one of the relation ranges at these positions holds with both its ends boxed."""
         parts = in_parts(self.with_boxes(frames), len(positions))
         return np.concatenate(
@@ -168,5 +168,5 @@ def in_parts(frames: Frames, rows: int) -> Iterator[Frames]:
     return (frames[start : start + length] for start in range(0, len(frames), length))
 
 
-def _covers(table: Ranges, rows: NDArray[np.intp], frames: Ints) -> Bools:
+def _find_covered(table: Ranges, rows: NDArray[np.intp], frames: Ints) -> Bools:
     return (table.start[rows, None] <= frames) & (frames < table.end[rows, None])

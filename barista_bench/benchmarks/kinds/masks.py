@@ -20,7 +20,7 @@ from PIL import Image
 from pycocotools import mask as coco_mask
 
 from barista_bench.benchmarks.kinds.box_answers import CENTRE_FRACTIONS
-from barista_bench.benchmarks.parsing import NOTHING_READ, integer, last_array, object_schema, unfenced
+from barista_bench.benchmarks.parsing import NOTHING_READ, integer, last_array, object_schema, strip_fence
 from barista_bench.core.example import TypedFields
 from barista_bench.core.task import Explanation, Fields, ParseError, Prediction, Verdict
 from barista_bench.metrics.region_boundary.scoring import boundary_f, region_j
@@ -100,7 +100,7 @@ def bounds(rle: Rle) -> tuple[float, float, float, float] | None:
     return (x, y, x + width, y + height) if width and height else None
 
 
-def resized(rle: Rle, size: Size) -> Rle:
+def resize_mask(rle: Rle, size: Size) -> Rle:
     """Return a valid mask at another size, by the nearest pixel."""
     if rle.size == size:
         return rle
@@ -203,7 +203,7 @@ def parse_masks(
         annotated_frames: indices of the annotated frames; other masks are ignored.
         sizes: allowed sizes of masks, which are resized to the first.
     """
-    entries = mask_entries(unfenced(text))
+    entries = mask_entries(strip_fence(text))
     if entries is None:
         return NO_MASKS
     masks: dict[int, list[Rle]] = defaultdict(list)
@@ -214,7 +214,7 @@ def parse_masks(
         if image is None or not 0 <= image < len(image_frames) or mask is None:
             dropped += 1
         elif image_frames[image] in annotated_frames:
-            masks[image_frames[image]].append(resized(mask, sizes[0]))
+            masks[image_frames[image]].append(resize_mask(mask, sizes[0]))
     if entries and dropped == len(entries):
         return NOTHING_READ
     answer = MaskAnswer(

@@ -103,7 +103,7 @@ def read_time(value: object, frame_seconds: Sequence[float]) -> float | None:
     return frame_seconds[number - 1] if 1 <= number <= len(frame_seconds) else None
 
 
-def snapped(time: float, grid: Sequence[float]) -> float:
+def snap(time: float, grid: Sequence[float]) -> float:
     """Return the intended time of the sorted grid: the nearest within `SNAP`, else the time itself, in milliseconds.
 
     >>> snapped(3.9, [0.0, 4.0]), snapped(5.12345, [0.0, 4.0]), snapped(4.2, [4.0, 4.3])

@@ -15,10 +15,10 @@ from barista_bench.benchmarks.lexical import NO_OVERLAP, Overlap, is_said, overl
 from barista_bench.core.deriving import GraphTask
 from barista_bench.core.failures import FailureKind
 from barista_bench.core.options import SamplingT
-from barista_bench.core.statistics import Figures, Row, Sums, SumStatistics, fraction
+from barista_bench.core.statistics import Metrics, Row, Sums, SumStatistics, fraction
 from barista_bench.core.task import AnswerFailure, Example, Explanation, Prediction, Scored
 
-FIGURES = {"lexical_f1": "f1", "lexical_precision": "precision", "lexical_recall": "recall"}
+METRICS = {"lexical_f1": "f1", "lexical_precision": "precision", "lexical_recall": "recall"}
 """Figures, and the field of `Overlap` that each is a mean of."""
 
 
@@ -32,22 +32,22 @@ def lexical_statistics(overlaps: Sequence[Overlap | None], categories: Iterable[
     rows: list[Row] = []
     for overlap_or_none, category in zip(overlaps, categories, strict=True):
         score = overlap_or_none or NO_OVERLAP
-        row: dict[Hashable, float] = {name: getattr(score, field) for name, field in FIGURES.items()}
+        row: dict[Hashable, float] = {name: getattr(score, field) for name, field in METRICS.items()}
         row |= {(category, name): value for name, value in row.items()}
         row |= {(category, "support"): 1.0, "n_failed": float(overlap_or_none is None)}
         rows.append(row)
-    return SumStatistics(rows, _means, sample_scores={name: name for name in FIGURES}, tables=_tables)
+    return SumStatistics(rows, _means, sample_scores={name: name for name in METRICS}, tables=_tables)
 
 
-def _means(sums: Sums) -> Figures:
-    means = {name: fraction(sums[name], sums["n"]) for name in FIGURES}
+def _means(sums: Sums) -> Metrics:
+    means = {name: fraction(sums[name], sums["n"]) for name in METRICS}
     return {**means, "coverage": 1 - fraction(sums["n_failed"], sums["n"])}
 
 
 def _tables(sums: Row) -> dict[str, Any]:
     support = {key[0]: count for key, count in sums.items() if isinstance(key, tuple) and key[1] == "support" and count}
     per_category = {
-        category: {**{name: sums[category, name] / count for name in FIGURES}, "support": int(count)}
+        category: {**{name: sums[category, name] / count for name in METRICS}, "support": int(count)}
         for category, count in sorted(support.items())
     }
     return {"per_category": per_category, "n": int(sums["n"]), "n_failed": int(sums["n_failed"])}

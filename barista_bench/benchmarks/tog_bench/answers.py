@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from barista_bench.benchmarks.kinds.spans import MAX_INTERVALS, MAX_NESTED, first_of, is_span, read_spans, read_time
 from barista_bench.benchmarks.name_matching import plain_name
-from barista_bench.benchmarks.parsing import MAX_ANSWER, NOTHING_READ, is_text, json_objects, unfenced
+from barista_bench.benchmarks.parsing import MAX_ANSWER, NOTHING_READ, is_text, json_objects, strip_fence
 from barista_bench.benchmarks.tog_bench.columns import AnsweredBox, AnsweredObject, AnsweredObjects
 from barista_bench.benchmarks.tog_bench.release import MAX_OBJECTS
 from barista_bench.benchmarks.truncated import cut_object
@@ -66,7 +66,7 @@ def read_answer(text: str, frames: ShownFrames) -> Prediction | ParseError | Non
     `dropped` counts entries that belong to no object or are unreadable.
     """
     answer = text[:MAX_ANSWER].rpartition("</think>")[2]
-    for body in dict.fromkeys((unfenced(answer), answer)):
+    for body in dict.fromkeys((strip_fence(answer), answer)):
         candidates = [value for value in json_objects(body) if any(key in value for key in NAMES)]
         if candidates:
             return _Reader(frames).read(candidates[-1], 0)

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from barista_bench.benchmarks.tog_bench.columns import InstructionMetadata
 from barista_bench.benchmarks.tog_bench.scores import count_group, group_order, statistics_of, true_objects
 from barista_bench.benchmarks.tog_bench.t_stvg import TSTVG
-from barista_bench.core.model_samples import ModelSamples, RunsByModel, run_mean, run_means
+from barista_bench.core.model_samples import ModelSamples, RepetitionsByModel, mean_of_repetitions, means_of_repetitions
 from barista_bench.core.task import Example, Scored
 from barista_bench.tables import Table, Value, chart
 
@@ -25,29 +25,41 @@ CATEGORIES = 40
 KEY_OBJECTS = 12
 """Limit of key objects per scene, as in table 7."""
 
-PublishedFigures: TypeAlias = Mapping[str, Any]
+PublishedMetrics: TypeAlias = Mapping[str, Any]
 """The published statistics of one run: figures, and tables by group."""
 Rows: TypeAlias = list[tuple[Value, ...]]
 
 
 def paper_tables(models: Sequence[ModelSamples]) -> Sequence[Table]:
     """Return tables 1, 2, 4, 5 and 8 and figures 3 to 6 of the paper, and the sweep of the recognition threshold."""
-    tasks = [(model, model.task, [run for run in model.runs if run]) for model in models]
-    answered_runs = [(model.model, task, runs) for model, task, runs in tasks if isinstance(task, TSTVG) and runs]
-    if not answered_runs:
+    tasks = [(model, model.task, [run for run in model.repetitions if run]) for model in models]
+    answered_repetitions = [
+        (model.model, task, repetitions)
+        for model, task, repetitions in tasks
+        if isinstance(task, TSTVG) and repetitions
+    ]
+    if not answered_repetitions:
         return []
-    by_model = {name: [task.statistics(run).published_figures() for run in runs] for name, task, runs in answered_runs}
-    examples = {s.example.example_id: s.example for _, _, runs in answered_runs for run in runs for s in run}
+    by_model = {
+        name: [task.statistics(run).published_metrics() for run in repetitions]
+        for name, task, repetitions in answered_repetitions
+    }
+    examples = {
+        s.example.example_id: s.example
+        for _, _, repetitions in answered_repetitions
+        for run in repetitions
+        for s in run
+    }
     return [
-        _figures_table(by_model, "Table 1: task level", _levels("T-", "T-Acc")),
-        _figures_table(by_model, "Table 2: object level", _levels("O-", "O-Acc", "EAcc", "IAcc")),
-        _figures_table(by_model, "Table 4: explicit and implicit tasks", _BY_KIND),
-        _figures_table(by_model, "Table 5: by number of objects", _BY_COUNT),
-        _figures_table(
+        _metrics_table(by_model, "Table 1: task level", _levels("T-", "T-Acc")),
+        _metrics_table(by_model, "Table 2: object level", _levels("O-", "O-Acc", "EAcc", "IAcc")),
+        _metrics_table(by_model, "Table 4: explicit and implicit tasks", _BY_KIND),
+        _metrics_table(by_model, "Table 5: by number of objects", _BY_COUNT),
+        _metrics_table(
             by_model, "Table 8: strict task level", _levels("ST-"), "0 for tasks with an object that was not recognised"
         ),
         _duration_chart(by_model),
-        *_sweep_charts(answered_runs),
+        *_sweep_charts(answered_repetitions),
         *_set_count_tables(list(examples.values())),
     ]
 
@@ -72,20 +84,20 @@ _BY_COUNT: Columns = {
 }
 
 
-def _figures_table(models: RunsByModel, title: str, columns: Columns, note: str = "") -> Table:
-    return Table.of(title, ("model", *columns), run_means(models, columns.values()), note)
+def _metrics_table(models: RepetitionsByModel, title: str, columns: Columns, note: str = "") -> Table:
+    return Table.of(title, ("model", *columns), means_of_repetitions(models, columns.values()), note)
 
 
 def _task_kind(example: Example) -> str:
     return InstructionMetadata.of(example).kind
 
 
-def _duration_chart(models: Mapping[str, Sequence[PublishedFigures]]) -> Table:
+def _duration_chart(models: Mapping[str, Sequence[PublishedMetrics]]) -> Table:
     series: dict[str, dict[str, float]] = {}
-    for model, runs in models.items():
-        bins = sorted({name for run in runs for name in run["by_duration"]}, key=group_order)
+    for model, repetitions in models.items():
+        bins = sorted({name for run in repetitions for name in run["by_duration"]}, key=group_order)
         for name in _MEAN_OVERLAPS:
-            means = [(group, run_mean(runs, "by_duration", group, name)) for group in bins]
+            means = [(group, mean_of_repetitions(repetitions, "by_duration", group, name)) for group in bins]
             series[f"{model}: {name}"] = {group: mean for group, mean in means if mean is not None}
     return chart("Figure 5: by duration of the video", "duration", "score", series, "bar")
 
@@ -93,20 +105,22 @@ def _duration_chart(models: Mapping[str, Sequence[PublishedFigures]]) -> Table:
 def _sweep_charts(models: Sequence[tuple[str, TSTVG, Sequence[tuple[Scored, ...]]]]) -> list[Table]:
     """Return accuracy and overlap by recognition threshold, for models whose names are compared by embeddings."""
     series: dict[str, dict[float, float]] = {}
-    for model, task, runs in models:
+    for model, task, repetitions in models:
         if task.rules.recogniser.matcher == "embeddings":
-            pairs = [(threshold, _figures_at(threshold, runs, task)) for threshold in SWEEP]
+            pairs = [(threshold, _metrics_at(threshold, repetitions, task)) for threshold in SWEEP]
             for name in ("O-Acc", "T-Acc", "T-m_vIoU"):
-                series[f"{model}: {name}"] = {threshold: run_mean(figures, name) or 0.0 for threshold, figures in pairs}
+                series[f"{model}: {name}"] = {
+                    threshold: mean_of_repetitions(metrics, name) or 0.0 for threshold, metrics in pairs
+                }
     note = "The paper does not state its threshold; the tables use the option `threshold`."
     title = "Recognition by the threshold of similarity"
     return [chart(title, "threshold", "score", series, note=note)] if series else []
 
 
-def _figures_at(threshold: float, runs: Sequence[tuple[Scored, ...]], task: TSTVG) -> list[PublishedFigures]:
+def _metrics_at(threshold: float, repetitions: Sequence[tuple[Scored, ...]], task: TSTVG) -> list[PublishedMetrics]:
     """Return scores of each run at another threshold."""
     rules = replace(task.rules, recogniser=replace(task.rules.recogniser, threshold=threshold))
-    return [statistics_of(run, rules).published_figures() for run in runs]
+    return [statistics_of(run, rules).published_metrics() for run in repetitions]
 
 
 def _set_count_tables(examples: Sequence[Example]) -> list[Table]:

@@ -26,15 +26,15 @@ from barista_bench.benchmarks.release_records import (
     AnnotationRelease,
     PlacedRecord,
     annotation_files,
+    convert_record,
     elements,
     keep_first,
     media_folder,
     read_each,
     read_values,
-    typed,
 )
 from barista_bench.errors import RecordError
-from barista_bench.files.reading import confined, valid_video_id
+from barista_bench.files.reading import confine, valid_video_id
 from barista_bench.scene_graph import Problem, ProblemLog
 
 BEYOND = 1.0
@@ -249,7 +249,7 @@ class TogRelease(AnnotationRelease):
     video_records: Mapping[str, VideoRecord]
 
     def video_path(self, video_id: str) -> Path:
-        return confined(self.videos, video_file(video_id))
+        return confine(self.videos, video_file(video_id))
 
 
 def video_file(video_id: str) -> str:
@@ -316,10 +316,10 @@ def _read_own_format(content: dict[str, object], log: ProblemLog) -> _Records:
     """Read a file in our format, record by record, so that a bad record affects no other."""
     sections = {name: rows for name in ("videos", "tasks") if isinstance(rows := content.get(name), list)}
     without_rows = {name: list[object]() for name, rows in sections.items() if len(rows) <= MAX_TASKS}
-    typed({**content, **without_rows}, AnnotationFile, _REMEDY)
+    convert_record({**content, **without_rows}, AnnotationFile, _REMEDY)
     video_rows, task_rows = (elements(sections[name], log, name) for name in ("videos", "tasks"))
-    videos = read_each(video_rows, lambda row: typed(row.value, VideoRecord, _REMEDY), log, "it is left out")
-    tasks = read_each(task_rows, lambda row: typed(row.value, TaskRecord, _REMEDY), log, "it is left out")
+    videos = read_each(video_rows, lambda row: convert_record(row.value, VideoRecord, _REMEDY), log, "it is left out")
+    tasks = read_each(task_rows, lambda row: convert_record(row.value, TaskRecord, _REMEDY), log, "it is left out")
     return [video for _, video in videos], [(placed.row, task) for placed, task in tasks]
 
 
@@ -334,14 +334,17 @@ def _read_v_star(values: Sequence[PlacedRecord], log: ProblemLog) -> _Records:
     numbers: Counter[str] = Counter()
 
     def convert(placed: PlacedRecord) -> TaskRecord:
-        record = typed(placed.value, VStarRecord, strict=False)
+        record = convert_record(placed.value, VStarRecord, strict=False)
         name = str(record.vid)
         boxes = [BoxAt(box.timestamp, (box.xmin, box.ymin, box.xmax, box.ymax)) for box in record.bboxes]
         item = ObjectRecord(record.answer, intervals=[record.timestamps], boxes=boxes)
         task = TaskRecord(f"{name}/{numbers[name] + 1:04d}", name, record.question, "explicit", [item])
         video = VideoRecord(name, record.width, record.height, record.fps, record.frame_count)
         # A struct is checked when it is read, not when it is made.
-        video, task = typed(msgspec.to_builtins(video), VideoRecord), typed(msgspec.to_builtins(task), TaskRecord)
+        video, task = (
+            convert_record(msgspec.to_builtins(video), VideoRecord),
+            convert_record(msgspec.to_builtins(task), TaskRecord),
+        )
         if videos.setdefault(name, video) != video:
             what = f"the video {name!r:.80} is described otherwise by an earlier record"
             raise RecordError("vid", what, "correct it")

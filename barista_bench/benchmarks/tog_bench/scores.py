@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 import numpy as np
 
-from barista_bench.benchmarks.kinds.spans import as_pairs, snapped
+from barista_bench.benchmarks.kinds.spans import as_pairs, snap
 from barista_bench.benchmarks.name_matching import NameMatcher, plain_name
 from barista_bench.benchmarks.sentence_similarity import DECIMALS
 from barista_bench.benchmarks.tog_bench.columns import (
@@ -29,7 +29,7 @@ from barista_bench.benchmarks.tog_bench.columns import (
     RequiredObjects,
 )
 from barista_bench.core.boxes import Xyxy, as_xyxy
-from barista_bench.core.statistics import Figures, Floats, Sums, SumStatistics, fraction
+from barista_bench.core.statistics import Floats, Metrics, Sums, SumStatistics, fraction
 from barista_bench.core.task import Example, Json, Prediction, Scored
 from barista_bench.files.reading import packaged_data
 from barista_bench.metrics.spatio_temporal_grounding import (
@@ -39,7 +39,7 @@ from barista_bench.metrics.spatio_temporal_grounding import (
     ReferenceTask,
     TaskScore,
     add_up,
-    figures,
+    compute_metrics,
     object_sums,
     score_object,
     score_task,
@@ -159,7 +159,7 @@ def box_track(item: RequiredObject, frame_times: Sequence[float], box_times: Box
     boxes = {time: as_xyxy(box) for time, box in zip(item.times, item.boxes, strict=True)}
     nearest: dict[float, float] = {}
     for time in item.times:
-        frame = snapped(time, frame_times)
+        frame = snap(time, frame_times)
         if abs(frame - time) < abs(frame - nearest.get(frame, float("inf"))):
             nearest[frame] = time
     counted_times = sorted(nearest[frame] for frame in frame_times if frame in nearest)
@@ -197,7 +197,7 @@ def _time_grid(tracks: Sequence[Mapping[float, Xyxy]], frame_times: Sequence[flo
     """Return the possible meanings of a predicted time, in order: times of true boxes, and of other shown frames."""
     times = sorted({time for track in tracks for time in track})
     true_times = set(times)
-    return sorted({*times, *(time for time in frame_times if snapped(time, times) not in true_times)})
+    return sorted({*times, *(time for time in frame_times if snap(time, times) not in true_times)})
 
 
 def _predicted_object(item: AnsweredObject, grid: Sequence[float], *, only_on_grid: bool) -> PredictedObject:
@@ -205,7 +205,7 @@ def _predicted_object(item: AnsweredObject, grid: Sequence[float], *, only_on_gr
     boxes: dict[float, list[Xyxy]] = {}
     grid_times = set(grid)
     for entry in item.boxes:
-        time = snapped(entry.timestamp, grid)
+        time = snap(entry.timestamp, grid)
         if time in grid_times or not only_on_grid:
             boxes.setdefault(time, []).append(as_xyxy(entry.box))
     return PredictedObject(None, as_pairs(item.intervals), boxes, item.malformed)
@@ -230,17 +230,17 @@ class GroundingStatistics(SumStatistics):
         self, scores: Sequence[TaskScore], groups: Sequence[Mapping[str, str]], recogniser: Recogniser
     ) -> None:
         rows = [object_sums(score) for score in scores]
-        super().__init__(list(map(add_up, rows)), _figures, sample_scores={name: name for name in TASK_SCORES})
-        self._by_object = SumStatistics([row for task in rows for row in task], _figures)
+        super().__init__(list(map(add_up, rows)), _compute_metrics, sample_scores={name: name for name in TASK_SCORES})
+        self._by_object = SumStatistics([row for task in rows for row in task], _compute_metrics)
         self._scores, self._groups, self._recogniser = scores, groups, recogniser
 
-    def figures(self, weights: Floats) -> Figures:
+    def compute_metrics(self, weights: Floats) -> Metrics:
         if len(weights) == 1 and (weights == 1).all():
-            return self._by_object.figures(np.ones((1, self._by_object.size)))
-        return super().figures(weights)
+            return self._by_object.compute_metrics(np.ones((1, self._by_object.size)))
+        return super().compute_metrics(weights)
 
     def subset(self, samples: Sequence[int]) -> GroundingStatistics:
-        scores, groups = [self._scores[at] for at in samples], [self._groups[at] for at in samples]
+        scores, groups = [self._scores[index] for index in samples], [self._groups[index] for index in samples]
         return GroundingStatistics(scores, groups, self._recogniser)
 
     def tables(self) -> dict[str, Any]:
@@ -252,21 +252,21 @@ class GroundingStatistics(SumStatistics):
             "n_extra": sum(score.n_extra for score in self._scores),
             "n_malformed": sum(score.n_malformed for score in self._scores),
             "recognition": self._recogniser.description,
-            **{table: self._group_figures(table) for table in GROUPS},
+            **{table: self._group_metrics(table) for table in GROUPS},
         }
 
     def _counts(self) -> dict[str, int]:
         return {"n_tasks": self.size, "n_objects": sum(score.recognised.size for score in self._scores)}
 
-    def _group_figures(self, table: str) -> dict[str, dict[str, Json]]:
+    def _group_metrics(self, table: str) -> dict[str, dict[str, Json]]:
         """Return the scores of each group of a table, by its name."""
         positions: dict[str, list[int]] = {}
-        for at, groups in enumerate(self._groups):
-            positions.setdefault(groups[table], []).append(at)
+        for index, groups in enumerate(self._groups):
+            positions.setdefault(groups[table], []).append(index)
         grouped: dict[str, dict[str, Json]] = {}
         for name in sorted(positions, key=group_order):
             group = self.subset(positions[name])
-            values = {key: float(value[0]) for key, value in group.figures(np.ones((1, group.size))).items()}
+            values = {key: float(value[0]) for key, value in group.compute_metrics(np.ones((1, group.size))).items()}
             fractions = {key: value for key, value in values.items() if key != "coverage" and not np.isnan(value)}
             grouped[name] = {**fractions, **group._counts()}
         return grouped
@@ -283,8 +283,8 @@ def statistics_of(samples: Sequence[Scored], rules: ScoringRules) -> GroundingSt
     return GroundingStatistics(scores, groups, rules.recogniser)
 
 
-def _figures(sums: Sums) -> Figures:
-    return {**figures(sums), "coverage": 1 - fraction(sums["failed"], sums["tasks"])}
+def _compute_metrics(sums: Sums) -> Metrics:
+    return {**compute_metrics(sums), "coverage": 1 - fraction(sums["failed"], sums["tasks"])}
 
 
 def group_order(name: str) -> tuple[float, str]:

@@ -1,7 +1,7 @@
 """T-STVG: which objects does a task need, when do they matter, and where are they (ToG-Bench, arXiv 2512.03666)?
 
 The model sees frames at 0.25 per second with their times and one instruction, and gives one answer with all objects,
-their time ranges and boxes. The paper decodes greedily, once: `--temperature 0 --runs 1`.
+their time ranges and boxes. The paper decodes greedily, once: `--temperature 0 --repetitions 1`.
 
 Points that the paper leaves open, and our choices:
 * the format of several objects: flat lists, each entry with its object's name (`prompts/t_stvg.yaml`);
@@ -20,7 +20,7 @@ from functools import cached_property
 from itertools import groupby
 from typing import ClassVar, cast
 
-from barista_bench.benchmarks.kinds.spans import snapped, timed_frames
+from barista_bench.benchmarks.kinds.spans import snap, timed_frames
 from barista_bench.benchmarks.name_matching import matching_options, plain_name
 from barista_bench.benchmarks.release_records import GraphColumns
 from barista_bench.benchmarks.tog_bench.answers import ShownFrames, read_answer
@@ -273,7 +273,7 @@ def _example(
     times = [round(float(facts.seconds[frame]), 3) for frame in frames]
     sx, sy = facts.width / record.width, facts.height / record.height
     objects = [_required_object(item, task.kind, sx, sy) for item in task.objects]
-    is_seen = [any(snapped(box.time, times) in times for box in item.boxes) for item in task.objects]
+    is_seen = [any(snap(box.time, times) in times for box in item.boxes) for item in task.objects]
     return TSTVG.new_example(
         f"{TSTVG.name}:{task.id}",
         task.video,
@@ -331,6 +331,6 @@ def _boxes_on_frames(boxes: Iterable[tuple[float, list[float]]], times: list[flo
     """Yield boxes on a shown frame, with its number from 0."""
     frames = {time: frame for frame, time in enumerate(times)}
     for time, box in boxes:
-        frame = frames.get(snapped(time, times))
+        frame = frames.get(snap(time, times))
         if frame is not None:
             yield frame, as_xyxy(box)

@@ -69,14 +69,14 @@ def set_means(samples: Sequence[ModelSamples]) -> pd.DataFrame:
     rows: dict[tuple[str, int, str], dict[str, object]] = {}
     numbers: dict[tuple[str, int], int] = {}
     for item in samples:
-        runs: defaultdict[str, list[MatchedSet]] = defaultdict(list)
-        for run in item.runs:
+        repetitions: defaultdict[str, list[MatchedSet]] = defaultdict(list)
+        for run in item.repetitions:
             for matched_set in MatchedSets.of(run, str(item.task.chosen["standardise"])).sets:
-                runs[matched_set.set_id].append(matched_set)
-        for set_id, set_runs in runs.items():
-            scores = [(s.f1, s.majority) for s in set_runs if s.f1 is not None and s.majority is not None]
+                repetitions[matched_set.set_id].append(matched_set)
+        for set_id, sets_of_repetitions in repetitions.items():
+            scores = [(s.f1, s.majority) for s in sets_of_repetitions if s.f1 is not None and s.majority is not None]
             if scores:
-                metadata = set_runs[0].metadata
+                metadata = sets_of_repetitions[0].metadata
                 f1, majority = (math.fsum(column) / len(scores) for column in zip(*scores, strict=True))
                 environment, theme = words(metadata.environment), words(metadata.type)
                 row = {
@@ -147,7 +147,9 @@ def _chart(title: str, sets: pd.DataFrame, x: str) -> Table:
 
 def _series(sets: pd.DataFrame, x: str, y: str = "f1") -> dict[float | str, Value]:
     """Return the means of sets, grouped by x."""
-    return {at if isinstance(at, str) else int(at): _cell(part[y]) for at, part in sets.groupby(x, sort=False)}
+    return {
+        index if isinstance(index, str) else int(index): _cell(part[y]) for index, part in sets.groupby(x, sort=False)
+    }
 
 
 def _frame_charts(sets: pd.DataFrame) -> list[Table]:

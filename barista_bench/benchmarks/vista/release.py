@@ -22,13 +22,13 @@ from barista_bench.benchmarks.graph_evidence import read_graph_evidence
 from barista_bench.benchmarks.release_records import (
     AnnotationRelease,
     PlacedRecord,
+    convert_record,
     elements,
     field_path,
     media_folder,
     no_records_error,
     read_each,
     read_values,
-    typed,
 )
 from barista_bench.benchmarks.vista.release_files import (
     ENVIRONMENTS,
@@ -43,7 +43,7 @@ from barista_bench.benchmarks.vista.release_files import (
     read_rows,
 )
 from barista_bench.errors import ConfigError, DataError, RecordError
-from barista_bench.files.reading import confined, name_problem
+from barista_bench.files.reading import confine, name_problem
 from barista_bench.scene_graph import Problem, ProblemLog
 
 if TYPE_CHECKING:
@@ -136,9 +136,9 @@ def _read_set(root: Path, set_id: str, log: ProblemLog, entries_log: ProblemLog)
     level = _level_of(parts[1]) if len(parts) > 2 else None
     if level is None or parts[0] not in ENVIRONMENTS:
         raise RecordError("", "lies in no environment and level that are known", "move or rename it")
-    description_file = read_description(confined(root, log.file))
+    description_file = read_description(confine(root, log.file))
     descriptions, release_type = _descriptions(description_file.label_prompts, log), parts[-2]
-    videos = _set_videos(confined(root, entries_log.file), descriptions, set_id, entries_log)
+    videos = _set_videos(confine(root, entries_log.file), descriptions, set_id, entries_log)
     if not descriptions or not videos:
         raise RecordError("", "is left with no description or no video", _REFETCH)
     if release_type not in TYPES:
@@ -206,7 +206,7 @@ def _set_videos(path: Path, descriptions: Mapping[str, str], set_id: str, log: P
 
 def _labelled_video(descriptions: Mapping[str, str], set_id: str, placed: PlacedRecord) -> LabelledVideo:
     """Return the video of an entry. Raises RecordError."""
-    entry = typed(placed.value, VideoEntry)
+    entry = convert_record(placed.value, VideoEntry)
     fault = next((what for part in entry.path.split("/") if (what := name_problem(part))), None)
     if fault:
         raise RecordError("path", f"is not a path below the videos ({fault})", "correct it")
@@ -222,7 +222,7 @@ def _metadata(content: object, log: ProblemLog) -> SetMetadata:
         log.warning("metadata", "is absent: analysis has no concepts of this set", "none is needed")
         return SetMetadata()
     try:
-        return typed(content, SetMetadata, strict=False)
+        return convert_record(content, SetMetadata, strict=False)
     except RecordError as broken:
         log.warning(field_path("metadata", broken.key), f"{broken.what}; it is passed over", broken.remedy)
         return SetMetadata()

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from barista_bench.benchmarks.release_records import typed
+from barista_bench.benchmarks.release_records import convert_record
 from barista_bench.errors import DataError
 from barista_bench.files.reading import load_yaml, read_bounded, read_bounded_text
 
@@ -158,7 +158,7 @@ def read_description(path: Path) -> SetDescription:
     content = load_yaml(data, str(path), error=DataError, remedy=_REFETCH, text_only=True)
     if isinstance(content, dict):  # keys without a value are as good as absent
         content = {key: value for key, value in content.items() if value != ""}
-    return typed(content, SetDescription, _REFETCH, strict=False)
+    return convert_record(content, SetDescription, _REFETCH, strict=False)
 
 
 def read_rows(path: Path) -> Iterator[MetadataRow]:

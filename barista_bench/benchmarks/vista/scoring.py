@@ -23,7 +23,7 @@ from barista_bench.benchmarks.vista.columns import (
     MatchingMetadata,
     MatchingTarget,
 )
-from barista_bench.core.statistics import Figures, Floats, Row, SampleStatistics, Sums, SumStatistics, fraction
+from barista_bench.core.statistics import Floats, Metrics, Row, SampleStatistics, Sums, SumStatistics, fraction
 from barista_bench.core.task import Json, Scored
 from barista_bench.metrics.sequence_matching.inputs import LabelledScores
 from barista_bench.metrics.sequence_matching.scoring import macro_f1, mean_with_interval, score_set
@@ -94,9 +94,11 @@ class MatchedSets(SampleStatistics):
     def __init__(self, videos: Sequence[AnsweredVideo], standardise: str = "label") -> None:
         self._videos, self._standardise = videos, standardise
         self._positions: dict[str, list[int]] = defaultdict(list)
-        for at, video in enumerate(videos):
-            self._positions[video.inputs.problem_set].append(at)
-        self.sets = [match_set([videos[at] for at in positions], standardise) for positions in self._positions.values()]
+        for index, video in enumerate(videos):
+            self._positions[video.inputs.problem_set].append(index)
+        self.sets = [
+            match_set([videos[index] for index in positions], standardise) for positions in self._positions.values()
+        ]
         rows: list[Row] = [
             {"top1": v.top1, "strict_format": float(v.strict is not None), "failed": float(v.scores is None)}
             for v in videos
@@ -112,13 +114,13 @@ class MatchedSets(SampleStatistics):
         return len(self._videos)
 
     def subset(self, samples: Sequence[int]) -> MatchedSets:
-        return MatchedSets([self._videos[at] for at in samples], self._standardise)
+        return MatchedSets([self._videos[index] for index in samples], self._standardise)
 
     def scores(self) -> dict[str, Floats]:
         """Return `top1` by each sample's scores, and True if its answer can be read strictly."""
         return self._means.scores()
 
-    def figures(self, weights: Floats) -> Figures:
+    def compute_metrics(self, weights: Floats) -> Metrics:
         """Return `macro_f1` by the released and by the strict reading, and of the majority baseline; means of samples.
 
         Resamples take complete sets (`Task.resampling_unit`): a set taken twice counts twice, with its score. If
@@ -128,7 +130,7 @@ class MatchedSets(SampleStatistics):
         if len(weights) == 1 and (weights == 1).all():  # exactly, as the metric sums
             means = {name: _mean(getattr(each, attribute) for each in self.sets) for name, attribute in names.items()}
             exact = {name: np.array([np.nan if value is None else value]) for name, value in means.items()}
-            return {**exact, **self._means.figures(weights)}
+            return {**exact, **self._means.compute_metrics(weights)}
         sums = {name: np.zeros((2, len(weights))) for name in names}
         for matched, positions in zip(self.sets, self._positions.values(), strict=True):
             for part, counts in self._parts(matched, positions, weights[:, positions]):
@@ -136,19 +138,19 @@ class MatchedSets(SampleStatistics):
                     value = getattr(part, attribute)
                     if value is not None:
                         sums[name] += np.array([[value], [1.0]]) * counts
-        draw_means = {name: fraction(total, count) for name, (total, count) in sums.items()}
-        return {**draw_means, **self._means.figures(weights)}
+        means_of_resamples = {name: fraction(total, count) for name, (total, count) in sums.items()}
+        return {**means_of_resamples, **self._means.compute_metrics(weights)}
 
     def tables(self) -> dict[str, Any]:
         """Return the paper's interval over sets, counts, and the same by environment, level and type."""
         if not self.sets:
             return {}
-        overall = {name: value for name, value in set_figures(self.sets).items() if name != "coverage"}
+        overall = {name: value for name, value in set_metrics(self.sets).items() if name != "coverage"}
         by_group: dict[str, dict[str, Json]] = {f"per_{key}": {} for key in GROUPED_BY}
         for key in GROUPED_BY:
             for value in sorted({getattr(each.metadata, key) for each in self.sets}):
                 group = [each for each in self.sets if getattr(each.metadata, key) == value]
-                by_group[f"per_{key}"][str(value)] = set_figures(group)
+                by_group[f"per_{key}"][str(value)] = set_metrics(group)
         return {**overall, **by_group}
 
     def _parts(
@@ -161,11 +163,11 @@ class MatchedSets(SampleStatistics):
         if (weights == weights[:, :1]).all():
             yield matched, weights[:, 0]
             return
-        patterns, draws = np.unique(weights, axis=0, return_inverse=True)
-        for at, pattern in enumerate(patterns):
+        patterns, pattern_of_resample = np.unique(weights, axis=0, return_inverse=True)
+        for index, pattern in enumerate(patterns):
             if not pattern.any():
                 continue
-            takes_pattern = (draws.reshape(-1) == at).astype(np.float64)
+            takes_pattern = (pattern_of_resample.reshape(-1) == index).astype(np.float64)
             counts = {int(count) for count in pattern if count}
             # Taken alike, a part counts as often as it is taken; taken unevenly, its samples repeat within one set.
             repeats = pattern.astype(int) if len(counts) > 1 else (pattern > 0).astype(int)
@@ -225,14 +227,14 @@ def majority_f1(references: Sequence[tuple[int, ...]]) -> float:
     return macro_f1(_predicted_or_first(references, [label] * len(references)), [label] * len(references))
 
 
-def set_figures(sets: Sequence[MatchedSet]) -> dict[str, Json]:
+def set_metrics(sets: Sequence[MatchedSet]) -> dict[str, Json]:
     """Return unweighted means over sets with the released 95% interval, and their counts.
 
     Undefined scores (no set can be scored; the interval of one set) are left out.
     """
     interval = mean_with_interval([each.f1 for each in sets if each.f1 is not None])
     videos = sum(each.videos for each in sets)
-    figures: dict[str, Json] = {
+    metrics: dict[str, Json] = {
         "macro_f1": interval["mean"],
         "macro_f1_low": interval["ci_low"],
         "macro_f1_high": interval["ci_high"],
@@ -245,7 +247,7 @@ def set_figures(sets: Sequence[MatchedSet]) -> dict[str, Json]:
         "incomplete_problem_sets": sum(not each.is_complete for each in sets),
         "ties": sum(each.ties for each in sets),
     }
-    return {name: value for name, value in figures.items() if value is not None}
+    return {name: value for name, value in metrics.items() if value is not None}
 
 
 def _mean(values: Iterable[float | None]) -> float | None:
@@ -253,6 +255,6 @@ def _mean(values: Iterable[float | None]) -> float | None:
     return mean_with_interval([value for value in values if value is not None])["mean"]
 
 
-def _means(sums: Sums) -> Figures:
+def _means(sums: Sums) -> Metrics:
     means = {name: fraction(sums[name], sums["n"]) for name in ("top1", "strict_format")}
     return {**means, "coverage": 1 - fraction(sums["failed"], sums["n"])}

@@ -328,8 +328,8 @@ def _first_word(roots: Counter[str], text: str) -> str:
 def _telltale_length(choices: Sequence[str], correct: Sequence[int]) -> str:
     """Whether the right choices are all longer or all shorter than the others, in words."""
     lengths = [len(choice.split()) for choice in choices]
-    right = [length for at, length in enumerate(lengths) if at in correct]
-    wrong = [length for at, length in enumerate(lengths) if at not in correct]
+    right = [length for index, length in enumerate(lengths) if index in correct]
+    wrong = [length for index, length in enumerate(lengths) if index not in correct]
     if not right or not wrong:
         return ""
     return "longest" if min(right) > max(wrong) else "shortest" if max(right) < min(wrong) else ""

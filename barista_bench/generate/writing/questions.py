@@ -186,7 +186,7 @@ def _plan(
         pool = earlier.open
     video_ids, candidates = [], []
     for video in graph.videos(pool):
-        if sampling.selects(video):
+        if sampling.is_selected(video):
             video_ids.append(video.video_id)
             candidates += [item for item in task.candidates(video, sampling) if isinstance(item, Candidate)]
     questions = []
@@ -219,7 +219,7 @@ def _claim(
     video_ids: Sequence[str],
 ) -> _Provenance:
     """Record the writer of the folder, or check that it is the same; the date is that of the first start."""
-    fields = ("frames", "spacing", "per_class", "seed", "draw_seed")
+    fields = ("frames", "spacing", "per_class", "seed", "sampling_seed")
     identity = plain_json(
         {
             "model": asdict(model.identity),

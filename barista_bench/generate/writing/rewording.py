@@ -24,7 +24,7 @@ import msgspec
 
 from barista_bench.benchmarks.parsing import object_schema
 from barista_bench.core.example import content_seed
-from barista_bench.core.fencing import fenced
+from barista_bench.core.fencing import fence_material
 from barista_bench.core.prompt import Prompt, PromptTexts, TextPart, packaged_prompts
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.owned_folders import check_place, refuse_inside
@@ -36,7 +36,7 @@ from barista_bench.generate.writing.checks import CHECKS_VERSION, ItemTexts, Wor
 from barista_bench.generate.writing.config import RewordConfig
 from barista_bench.models import Model, ModelIdentity
 from barista_bench.runs.ask.catalog import load_model
-from barista_bench.runs.ask.replies import PendingReply, Unusable, ask_in_rounds, draw_keys, read_object
+from barista_bench.runs.ask.replies import PendingReply, Unusable, ask_in_rounds, keys_of_repetitions, read_object
 from barista_bench.runs.ask.session import AskCounts
 from barista_bench.runs.log.inputs import plain_json
 from barista_bench.runs.log.sample_log import SampleLog
@@ -168,7 +168,7 @@ def rewording_prompt(prompts: PromptTexts, texts: ItemTexts, words_to_keep: Sequ
     """Return the prompt for the writer; `refusal` is the fault of its last reply."""
     choices = {f"choice {number}": choice for number, choice in enumerate(texts.choices, start=1)}
     fields = {"question": texts.question, **choices, "must stay": "; ".join(words_to_keep), "refused": refusal}
-    fence, data = fenced(fields)
+    fence, data = fence_material(fields)
     system, user = prompts.fill(fence=fence, data=data)
     return Prompt(system, (TextPart(user),))
 
@@ -208,7 +208,7 @@ def _revision(draft: _Rewording, writer: ModelIdentity) -> ReviewedItem:
 
 def _provenance(draft: _Rewording, identity: Mapping[str, Any], config: RewordConfig) -> ItemWording:
     attempts = range(draft.attempt)
-    keys = draw_keys(draft.item, identity, asdict(config.generation), attempts)
+    keys = keys_of_repetitions(draft.item, identity, asdict(config.generation), attempts)
     return ItemWording(
         item=draft.row.item,
         proof=draft.row.proof,

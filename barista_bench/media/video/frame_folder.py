@@ -20,7 +20,7 @@ from PIL import Image, ImageOps
 
 from barista_bench.errors import DataError, VideoError
 from barista_bench.files.hashes import file_sha256, read_sha256
-from barista_bench.files.reading import confined
+from barista_bench.files.reading import confine
 
 MAX_SIDE = 8192  # pixels
 MAX_PIXELS = 2**25  # a little more than 8K UHD; one RGB frame of this size takes 96 MiB
@@ -137,7 +137,7 @@ def _list_frames(folder: str | os.PathLike[str]) -> list[tuple[Path, int, int]]:
         with os.scandir(root) as entries:
             for entry in entries:
                 if _is_frame(entry):
-                    path = _inside(root, entry)
+                    path = _confine_entry(root, entry)
                     status = entry.stat()
                     key = natural_key(path.stem)
                     if key in frames:
@@ -163,11 +163,11 @@ def _is_frame(entry: os.DirEntry[str]) -> bool:
     return True
 
 
-def _inside(root: Path, entry: os.DirEntry[str]) -> Path:
+def _confine_entry(root: Path, entry: os.DirEntry[str]) -> Path:
     if not entry.is_symlink():
         return root / entry.name
     try:
-        return confined(root, entry.name)
+        return confine(root, entry.name)
     except DataError as error:
         raise VideoError(str(error)) from error
 

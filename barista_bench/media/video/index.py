@@ -402,7 +402,7 @@ def _scan(name: str) -> VideoIndex:
         if shape is None:
             raise VideoError(f"{name}: it holds no frame that can be decoded. Fix: {REDOWNLOAD}")
         nothing = np.zeros(0, dtype=np.int64)
-        pts = _increasing(times, stream, name)
+        pts = _sort_ticks(times, stream, name)
         return VideoIndex(
             pts=pts,
             start=np.zeros(len(times), dtype=np.int64),
@@ -417,7 +417,7 @@ def _scan(name: str) -> VideoIndex:
         )
 
 
-def _increasing(times: list[int | None], stream: VideoStream, name: str) -> Ticks:
+def _sort_ticks(times: list[int | None], stream: VideoStream, name: str) -> Ticks:
     """Return the presentation times of frames in the order of display.
 
     AVI stamps packets in the order of decoding, and MPEG program streams leave most pictures unstamped. If all times

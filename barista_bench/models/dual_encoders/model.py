@@ -27,7 +27,7 @@ from barista_bench.models.base import Completion, Failure, GenerationConfig, Mod
 from barista_bench.models.dual_encoders.towers import Towers, load_towers
 from barista_bench.models.local.batching import checked_size
 from barista_bench.models.memory import is_out_of_memory
-from barista_bench.models.settings import CheckpointSettings, checked
+from barista_bench.models.settings import CheckpointSettings, check_settings
 
 if TYPE_CHECKING:
     import torch
@@ -80,7 +80,7 @@ class DualEncoder:
             ConfigError: a setting is unknown or out of range.
         """
         checked_size(batch_size)
-        towers = load_towers(name, checked(CheckpointSettings, settings), unit_frames=unit_frames)
+        towers = load_towers(name, check_settings(CheckpointSettings, settings), unit_frames=unit_frames)
         return cls(towers, _identity(name, towers), batch_size=batch_size)
 
     def generate(self, requests: Sequence[Request], config: GenerationConfig) -> list[list[Completion | Failure]]:

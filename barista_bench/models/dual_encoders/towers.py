@@ -59,7 +59,7 @@ class Towers(ABC):
         """Return one float32 tensor per unit, on the CPU: (1, d), or a form for `cosines`."""
 
     @abstractmethod
-    def pooled(self, units: Sequence[torch.Tensor]) -> torch.Tensor:
+    def pool(self, units: Sequence[torch.Tensor]) -> torch.Tensor:
         """Return (d,) float64: the embedding of all units together. Their order has no effect."""
 
     def embed_texts(self, texts: Sequence[str]) -> list[torch.Tensor]:
@@ -73,7 +73,7 @@ class Towers(ABC):
         """Return the cosine of the images with each of the texts; NaN for an undefined embedding."""
         import torch
 
-        pooled, stacked = self.pooled(units), torch.stack(list(texts)).double()
+        pooled, stacked = self.pool(units), torch.stack(list(texts)).double()
         if pooled.shape[0] != stacked.shape[1]:
             sizes = f"images are embedded in {pooled.shape[0]} dimensions and texts in {stacked.shape[1]}"
             raise ModelError(f"model {self.name}: {sizes}. Fix: use a model with one space for both, like CLIP")
@@ -116,7 +116,7 @@ class FrameTowers(Towers):
         inputs = dict(self.processor.image_processor(images=[image for (image,) in units], return_tensors="pt"))
         return list(self._vectors(self.model.get_image_features, inputs, "image").unsqueeze(1))
 
-    def pooled(self, units: Sequence[torch.Tensor]) -> torch.Tensor:
+    def pool(self, units: Sequence[torch.Tensor]) -> torch.Tensor:
         import torch
 
         frames = torch.cat(list(units)).double()
@@ -145,7 +145,7 @@ class VideoTowers(Towers):
         known_inputs = {name: value for name, value in inputs.items() if name in self._input_names}
         return list(self._vectors(self.model.get_video_features, known_inputs, "video").unsqueeze(1))
 
-    def pooled(self, units: Sequence[torch.Tensor]) -> torch.Tensor:
+    def pool(self, units: Sequence[torch.Tensor]) -> torch.Tensor:
         (unit,) = units
         return unit[0].double()
 

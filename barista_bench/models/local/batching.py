@@ -34,7 +34,7 @@ class QueuedRequest:
 _Size = tuple[int, int]  # samples of a batch, and the prompt tokens that each is padded to
 
 
-def _within(size: _Size, other: _Size) -> bool:
+def _is_within(size: _Size, other: _Size) -> bool:
     """Return True if a batch is no larger than another in both dimensions."""
     return size[0] <= other[0] and size[1] <= other[1]
 
@@ -90,9 +90,9 @@ class BatchBudget:
         size, limit = (samples, columns), self.tokens
         if samples == 1 or prompts > self.prompts or self._one_by_one:
             return samples == 1
-        if any(_within(size, known) for known in self._fitted):
+        if any(_is_within(size, known) for known in self._fitted):
             return True
-        if any(_within(known, size) for known in self._failed):
+        if any(_is_within(known, size) for known in self._failed):
             return False
         return limit is None or samples * columns <= limit
 
@@ -118,7 +118,7 @@ class BatchBudget:
     def record_fit(self, samples: int, columns: int) -> None:
         """Note that a batch of that many samples, padded to `columns` prompt tokens, was generated."""
         size = samples, columns
-        self._fitted = [known for known in self._fitted if not _within(known, size)] + [size]
+        self._fitted = [known for known in self._fitted if not _is_within(known, size)] + [size]
         if self.memory:
             self._bytes_per_token = max(self._bytes_per_token or 0.0, self.memory.peak_bytes() / (samples * columns))
             if self._bytes_per_token:
@@ -128,9 +128,9 @@ class BatchBudget:
         """Note that a batch of that many samples did not fit: plan with half of its tokens."""
         size = samples, columns
         # If it did fit once, something else takes the memory now.
-        self._fitted = [known for known in self._fitted if not _within(size, known)]
+        self._fitted = [known for known in self._fitted if not _is_within(size, known)]
         if samples > 1:
-            self._failed = [known for known in self._failed if not _within(size, known)] + [size]
+            self._failed = [known for known in self._failed if not _is_within(size, known)] + [size]
             half = (samples + 1) // 2 * columns
             self._halved = min(self._halved or half, half)
             log.warning("out of memory with %d samples of %d tokens; going on with half of it", samples, columns)

@@ -257,12 +257,12 @@ class StopTexts(StoppingCriteria):
             self._thoughts.read(input_ids)
             generated = input_ids[:, self._prompt_length :].tolist()
             for row, tokens in enumerate(generated):
-                if self.lengths[row] is None and self._stops(row, tokens):
+                if self.lengths[row] is None and self._is_stop(row, tokens):
                     self.lengths[row] = len(tokens)
         met = torch.tensor([length is not None for length in self.lengths], device=input_ids.device)
         return cast("torch.BoolTensor", met)
 
-    def _stops(self, row: int, tokens: list[int]) -> bool:
+    def _is_stop(self, row: int, tokens: list[int]) -> bool:
         if self._thoughts.thinking[row]:
             return False
         start = self._thoughts.answers_from[row]

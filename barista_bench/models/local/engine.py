@@ -25,7 +25,7 @@ from barista_bench.errors import ModelError
 from barista_bench.files.checkpoints import on_device
 from barista_bench.files.text_out import first_line
 from barista_bench.models.answers import AnswerReader, GeneratedRow
-from barista_bench.models.base import AnsweredRequest, Completion, Failure, GenerationConfig, Request, repeated
+from barista_bench.models.base import AnsweredRequest, Completion, Failure, GenerationConfig, Request, repeat_answer
 from barista_bench.models.local import decoding
 from barista_bench.models.local.batch_check import BatchCheck, Steps, first_steps, largest_distance, tolerance_of
 from barista_bench.models.local.batching import BatchBudget, QueuedRequest
@@ -170,7 +170,7 @@ class Engine:
                 # Greedy decoding has a single answer for all seeds.
                 answers = by_slot[entry.index]
                 is_greedy = config.temperature <= 0
-                completions = repeated(answers[0], len(seeds)) if is_greedy else [answers[slot] for slot in seeds]
+                completions = repeat_answer(answers[0], len(seeds)) if is_greedy else [answers[slot] for slot in seeds]
                 yield entry.index, AnsweredRequest(entry.request, completions, fraction * len(prepared.slots))
 
     def _generate_splitting(

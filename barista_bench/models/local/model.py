@@ -16,7 +16,7 @@ from barista_bench.models.base import AnsweredRequest, GenerationConfig, ModelId
 from barista_bench.models.box_formats import box_format_of_checkpoint
 from barista_bench.models.local.batching import BatchBudget, CudaMemory, checked_size
 from barista_bench.models.local.loading import answer_holder, identity_of, load_checkpoint
-from barista_bench.models.settings import TransformersSettings, checked
+from barista_bench.models.settings import TransformersSettings, check_settings
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, ProcessorMixin
@@ -82,7 +82,7 @@ class TransformersModel(NumberedStream):
             ConfigError: a setting is unknown, out of range, or contradicts another setting.
         """
         require_libraries()
-        table = checked(TransformersSettings, settings)
+        table = check_settings(TransformersSettings, settings)
         model, processor = load_checkpoint(name, table)
         identity = identity_of(name, model, processor, table)
         loaded = cls(

@@ -228,8 +228,10 @@ def reads_text_alone(name: str, gguf_file: str | None = None, *, revision: str, 
     config: PreTrainedConfig = AutoConfig.from_pretrained(name, revision=revision, trust_remote_code=trust_remote_code)
     if trust_remote_code and "AutoModelForCausalLM" in (auto_map := getattr(config, "auto_map", None) or {}):
         return "AutoModelForImageTextToText" not in auto_map and not hasattr(config, "vision_config")
-    family = config.model_type
-    return family in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES and family not in MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES
+    model_type = config.model_type
+    return (
+        model_type in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES and model_type not in MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES
+    )
 
 
 def text_processor(

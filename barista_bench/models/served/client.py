@@ -24,7 +24,7 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, sto
 
 from barista_bench.errors import ModelError
 from barista_bench.files.text_out import is_local
-from barista_bench.models.base import AnsweredRequest, Completion, Failure, GenerationConfig, Request, repeated
+from barista_bench.models.base import AnsweredRequest, Completion, Failure, GenerationConfig, Request, repeat_answer
 from barista_bench.models.served.errors import (
     CallError,
     DeclinedError,
@@ -156,7 +156,7 @@ class Calls:
         for seed in seeds[len(entries) :]:
             entries.append(await self._ask_alone(query, seed))
         if entries and len(entries) < len(request.seeds):
-            entries = repeated(entries[0], len(request.seeds))
+            entries = repeat_answer(entries[0], len(request.seeds))
         return AnsweredRequest(request, entries, query.seconds)
 
     async def _ask_together(self, query: _Query, seeds: Sequence[int]) -> list[Entry]:

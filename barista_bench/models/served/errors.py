@@ -129,7 +129,7 @@ def status_error(
     """
     said = _read_error(body)
     message = endpoint.quote(said.message)
-    if _declines(status, said):
+    if _is_refusal(status, said):
         return DeclinedError(message)
     if (fatal := _fatal_error(status, said.codes, message, endpoint, answered=answered)) is not None:
         return fatal
@@ -175,7 +175,7 @@ class _SaidError(NamedTuple):
     is_moderated: bool = False
 
 
-def _declines(status: int, said: _SaidError) -> bool:
+def _is_refusal(status: int, said: _SaidError) -> bool:
     """Return True if a content policy is the cause, not the key or the form of the request."""
     if said.is_filtered or said.codes & _POLICY_CODES or "filtered" in map(meaning_of, said.codes):
         return True

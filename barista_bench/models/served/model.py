@@ -23,7 +23,7 @@ from barista_bench.models.served.errors import Endpoint
 from barista_bench.models.served.requests import Estimate, estimate, has_field
 from barista_bench.models.served.settings import ServedSettings
 from barista_bench.models.served.state import ServerState
-from barista_bench.models.settings import checked
+from barista_bench.models.settings import check_settings
 
 _READY = 2  # requests that wait while all calls are under way, so that none of them is without work
 
@@ -72,14 +72,16 @@ class ServedModel(NumberedStream):
         require_extra(f"model {name}: asking a server", "openai", "anyio", "httpx2", "tenacity", extra="api")
         if not name.strip():
             raise ConfigError("the model's name is empty. Fix: give the name that the server lists")
-        table = checked(ServedSettings, settings)
+        table = check_settings(ServedSettings, settings)
         if table.frames_as == "video" and table.image_format == "png":
             raise ConfigError("frames of a video are sent as JPEG. Fix: leave image_format out, or frames_as=video")
         if table.reasoning_value is not None and has_field(table.extra_body, table.reasoning_field):
             raise ConfigError(
                 f"extra_body sets {table.reasoning_field}, which `reasoning` also sets. Fix: leave out one"
             )
-        model = cls(name, checked(ServedSettings, settings | {"base_url": table.url}))  # with the environment's address
+        model = cls(
+            name, check_settings(ServedSettings, settings | {"base_url": table.url})
+        )  # with the environment's address
         model._endpoint()  # a missing key is reported now, and not when the data are ready
         return model
 

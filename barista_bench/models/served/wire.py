@@ -137,8 +137,8 @@ def _is_blocked(reply: _Body) -> bool:
 def _read_choice(choice: Mapping[str, Any]) -> WireChoice:
     message = _mapping(choice.get("message"))
     parts = list(_parts(message.get("content")))
-    content, refusal = _joined(parts, "text"), message.get("refusal") or _joined(parts, "refusal")
-    thoughts = [_joined(_parts(message.get(name)), "text") for name in ("reasoning_content", "reasoning")]
+    content, refusal = _join(parts, "text"), message.get("refusal") or _join(parts, "refusal")
+    thoughts = [_join(_parts(message.get(name)), "text") for name in ("reasoning_content", "reasoning")]
     meaning, reason = _ending(choice)
     if content is None and meaning == "finished" and (message.get("tool_calls") or message.get("function_call")):
         meaning, reason = "tool call", "tool_calls"
@@ -147,7 +147,7 @@ def _read_choice(choice: Mapping[str, Any]) -> WireChoice:
     is_whole = content is not None and meaning is not None and meaning != "broken off"
     return WireChoice(
         content=content or (refusal if is_refused and isinstance(refusal, str) else content),
-        reasoning=next(filter(None, (*thoughts, _joined(parts, "thought"))), None),
+        reasoning=next(filter(None, (*thoughts, _join(parts, "thought"))), None),
         reason=reason,
         meaning=meaning,
         is_refused=is_refused,
@@ -178,14 +178,14 @@ def _parts(content: object) -> Iterator[tuple[Literal["text", "thought", "refusa
         elif isinstance(part, Mapping):
             kind, text = part.get("type"), part.get("text")
             if part.get("thought") is True or kind in ("thinking", "reasoning"):
-                yield "thought", _joined(_parts(text or part.get(str(kind))), "text") or ""
+                yield "thought", _join(_parts(text or part.get(str(kind))), "text") or ""
             elif kind == "refusal" and isinstance(part.get("refusal"), str):
                 yield "refusal", part["refusal"]
             elif kind in (None, "text", "output_text") and isinstance(text, str):
                 yield "text", text
 
 
-def _joined(parts: Iterable[tuple[str, str]], wanted: str) -> str | None:
+def _join(parts: Iterable[tuple[str, str]], wanted: str) -> str | None:
     texts = [text for kind, text in parts if kind == wanted]
     return "".join(texts) if texts else None
 

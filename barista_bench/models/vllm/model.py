@@ -29,14 +29,14 @@ from barista_bench.models.base import (
     NumberedStream,
     Request,
     VideoClip,
-    repeated,
+    repeat_answer,
     video_settings,
 )
 from barista_bench.models.box_formats import box_format_of_checkpoint
 from barista_bench.models.finish_reasons import meaning_of
 from barista_bench.models.local.loading import answer_holder, template_hash
 from barista_bench.models.served.remedies import engine_remedy_for
-from barista_bench.models.settings import VllmSettings, checked
+from barista_bench.models.settings import VllmSettings, check_settings
 from barista_bench.models.vllm.engine import WORKER, Call, EngineOutput, Outcome, VllmEngine
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ class VllmModel(NumberedStream):
         if name.endswith(GGUF):  # vLLM 0.32 leaves that to a plugin, which is built only for CUDA
             remedy = "leave engine out, or give a folder with safetensors"
             raise ModelError(f"model {name}: vLLM reads no GGUF. Fix: {remedy}")
-        table = checked(VllmSettings, settings)
+        table = check_settings(VllmSettings, settings)
         folder, revision = fetch_checkpoint(name, table.revision)
         return cls(name, folder, revision, table)
 
@@ -219,7 +219,7 @@ class VllmModel(NumberedStream):
             return AnsweredRequest(request, [failure] * seeds, 0.0)
         entries = [self._completion(sample, call, message.prompt_tokens, config) for sample in message.samples]
         # Greedy decoding has a single answer for all seeds.
-        entries = entries if config.temperature > 0 else repeated(entries[0], seeds)
+        entries = entries if config.temperature > 0 else repeat_answer(entries[0], seeds)
         return AnsweredRequest(request, entries, outcome.seconds)
 
     def _completion(

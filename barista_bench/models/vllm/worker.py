@@ -111,10 +111,10 @@ class _Engine:
             use_tqdm=False,
             tokenization_kwargs={"add_special_tokens": prompt["adds_special_tokens"]},
         )
-        self._samples.update({_plain(name): (prompt, sample) for sample, name in enumerate(ids)})
+        self._samples.update({_strip_ending(name): (prompt, sample) for sample, name in enumerate(ids)})
 
     def _finish(self, output: Any) -> None:  # noqa: ANN401  (a `RequestOutput`)
-        prompt, sample = self._samples.pop(_plain(output.request_id))
+        prompt, sample = self._samples.pop(_strip_ending(output.request_id))
         answer = output.outputs[0]
         prompt["samples"][sample] = {
             "tokens": list(answer.token_ids),
@@ -149,7 +149,7 @@ def _media(images: list[Any], videos: list[dict[str, Any]]) -> dict[str, list[An
     return {kind: items for kind, items in media.items() if items}
 
 
-def _plain(name: str) -> str:
+def _strip_ending(name: str) -> str:
     """Return the id without the random ending that vLLM adds to some ids."""
     return name.partition("-")[0]
 

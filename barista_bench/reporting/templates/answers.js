@@ -44,16 +44,16 @@ function explanation(rows) {
 
 /**
  * @param {Side} side
- * @param {(run: number) => void} choose
+ * @param {(repetition: number) => void} choose
  */
-function runTabs({ answer, answers }, choose) {
+function repetitionTabs({ answer, answers }, choose) {
   if (answers.length < 2) return null;
   const tabs = answers.map((each) => {
     const pressed = String(each === answer);
     return node(
       "button",
-      { type: "button", "aria-pressed": pressed, click: () => choose(each.run) },
-      `run ${each.run}`,
+      { type: "button", "aria-pressed": pressed, click: () => choose(each.repetition) },
+      `repetition ${each.repetition}`,
     );
   });
   return node("div", { class: "tabs" }, ...tabs);
@@ -63,7 +63,7 @@ function runTabs({ answer, answers }, choose) {
  * @param {TaskEntry} task
  * @param {Side} side
  * @param {Answer | undefined} other
- * @param {(place: number, run: number) => void} choose
+ * @param {(place: number, repetition: number) => void} choose
  */
 export function card(task, side, other, choose) {
   const { place, answer } = side;
@@ -77,7 +77,7 @@ export function card(task, side, other, choose) {
     "section",
     { class: "card" },
     title,
-    runTabs(side, (run) => choose(place, run)),
+    repetitionTabs(side, (repetition) => choose(place, repetition)),
     node("p", { class: "state" }, statusMark(answer.status), ` ${words(answer.status)}`),
     answer.error ? text("p", answer.error, { class: "error" }) : null,
     node("p", { class: "scores" }, ...(isScored ? scores : ["not scored"])),

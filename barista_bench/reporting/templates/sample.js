@@ -13,7 +13,7 @@ const MOST_OF_ANSWER = 160;
 
 // What the reader chose, from sample to sample: the run of each model of a task, and two models by their labels.
 /** @type {Map<string, number>} */
-const chosenRuns = new Map();
+const chosenRepetitions = new Map();
 /** @type {string[]} */
 let chosenModels = [];
 
@@ -46,7 +46,7 @@ function usualPair(task, query) {
 function sidesOf(task, sampleData, query) {
   return usualPair(task, query).map((place) => {
     const answers = sampleData.models[place];
-    const chosenAnswer = answers.find(({ run }) => run === chosenRuns.get(runKey(task, place)));
+    const chosenAnswer = answers.find(({ repetition }) => repetition === chosenRepetitions.get(runKey(task, place)));
     return { place, answers, answer: chosenAnswer ?? answers[0] };
   });
 }
@@ -173,7 +173,7 @@ export async function sampleScreen(task, taskData, id, query, redraw) {
   const view = stage(task, sampleData, sides);
   /** @param {number} place @param {number} run */
   const choose = (place, run) => {
-    chosenRuns.set(runKey(task, place), run);
+    chosenRepetitions.set(runKey(task, place), run);
     redraw();
   };
   const cards = sides.map((side, number) => card(task, side, sides[1 - number]?.answer, choose));
@@ -210,7 +210,7 @@ function keysOf(task, sides, view, { link, all }, redraw) {
   const nextRun = () => {
     for (const { place, answers, answer } of sides) {
       if (!answer) continue;
-      chosenRuns.set(runKey(task, place), answers[(answers.indexOf(answer) + 1) % answers.length].run);
+      chosenRepetitions.set(runKey(task, place), answers[(answers.indexOf(answer) + 1) % answers.length].repetition);
     }
     redraw();
   };

@@ -108,7 +108,7 @@ export interface Mark {
 
 export interface TaskBlock {
   facts: NameAndValue[];
-  figures: Table[];
+  metrics: Table[];
   breakdowns: Table[];
   failures: Table[];
   others: Table[];
@@ -168,7 +168,7 @@ export type DrawnBox = [
 export type DrawnMask = [height: number, width: number, counts: string];
 
 export interface Answer {
-  run: number;
+  repetition: number;
   status: Status;
   error: string;
   text: string | null;

@@ -1,4 +1,4 @@
-// One task: its figures, the breakdowns that separate models most, failures, the paper's counterpart, then samples.
+// One task: its metrics, the breakdowns that separate models most, failures, the paper's counterpart, then samples.
 import { address } from "./addresses.js";
 import { paperPart } from "./blocks.js";
 import { foldedBlock, node, text } from "./elements.js";
@@ -55,7 +55,7 @@ export async function taskScreen(task, taskData) {
     answersOf(task),
     leadsToSamples(task, taskData),
     ...task.warnings.map((warning) => text("p", warning, { class: "alert" })),
-    ...[...taskData.figures, ...taskData.failures].map((table) => shownTable(table, drawing)),
+    ...[...taskData.metrics, ...taskData.failures].map((table) => shownTable(table, drawing)),
     ...firstBreakdowns.map((table) => shownIfShort(table, drawing)),
     otherBreakdowns.length
       ? foldedBlock(counted(otherBreakdowns.length, "more breakdown"), () =>

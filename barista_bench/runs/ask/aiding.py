@@ -31,7 +31,7 @@ from barista_bench.files.writing import write_whole
 from barista_bench.media.lazy_frames import LazyFrames
 from barista_bench.metrics.interaction_f1.scoring import box_iou
 from barista_bench.models import Model, Request
-from barista_bench.models.ablations import aided
+from barista_bench.models.ablations import add_aids
 from barista_bench.runs.ask.config import RunConfig
 from barista_bench.runs.run_folder import OpenedTask
 from barista_bench.runs.score.scoring import read_scored
@@ -79,7 +79,7 @@ def with_aids(model: Model, config: RunConfig, opened_tasks: Sequence[OpenedTask
         "aid_hash": hashlib.sha256(b"\n".join(sorted(lines))).hexdigest(),
         **{f"own_{aid.level}": own_hash(aid.run) for aid in aids if aid.run},
     }
-    return aided(model, settings), changed
+    return add_aids(model, settings), changed
 
 
 def _aided_task(opened: OpenedTask, aids: Sequence[Aid], model: Model, graph: str | None) -> OpenedTask:
@@ -229,7 +229,7 @@ def own_boxes(run: str | Path) -> OwnBoxes:
         raise DataError(f"{run}: is a run of {scored.task.name}. Fix: name a run of grounding")
     seen: OwnBoxes = {}
     for sample in scored.samples:
-        if sample.record.run or not sample.record.is_finished:
+        if sample.record.repetition or not sample.record.is_finished:
             continue
         example, frame = sample.example, sample.example.frames[0].frame_index
         answered = answered_boxes(sample.prediction) if sample.prediction else []
@@ -248,5 +248,7 @@ def own_boxes(run: str | Path) -> OwnBoxes:
 def own_hash(run: str | Path) -> str:
     """Return the SHA-256 of a run's answers, in hex."""
     scored = read_scored(run)
-    answers = sorted((sample.example.example_id, sample.record.run, sample.record.text) for sample in scored.samples)
+    answers = sorted(
+        (sample.example.example_id, sample.record.repetition, sample.record.text) for sample in scored.samples
+    )
     return hashlib.sha256(json.dumps([scored.results.model.name, *answers]).encode()).hexdigest()

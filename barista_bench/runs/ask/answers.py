@@ -51,7 +51,7 @@ def logged_tokens(samples: Iterable[Path], steps: Iterable[Path]) -> Tokens:
     by_sample: dict[tuple[str, int], tuple[list[Tokens], list[Tokens]]] = {}
     for place, paths in enumerate((samples, steps)):
         for record in chain.from_iterable(map(read_records, paths)):
-            by_sample.setdefault((record.example_id, record.run), ([], []))[place].append(Tokens.of(record))
+            by_sample.setdefault((record.example_id, record.repetition), ([], []))[place].append(Tokens.of(record))
     return sum_tokens(max(map(sum_tokens, parts)) for parts in by_sample.values())
 
 
@@ -104,7 +104,7 @@ class Spending:
         not_refused = [answer for answer in completions if answer.finish_reason != "refusal"]
         self._says_tokens &= all(None not in (answer.input_tokens, answer.output_tokens) for answer in not_refused)
         if tokens.input and self._is_bounded:
-            factor = tokens.input / (estimated_input_tokens(request) * self._draws(request))
+            factor = tokens.input / (estimated_input_tokens(request) * self._sample_count(request))
             self._per_estimated = max(factor, self._per_estimated or 0.0)
 
     def refusal(self, request: Request) -> BudgetError:
@@ -137,11 +137,11 @@ class Spending:
         return f"{cost:.4f} of about {cost + (self.prices.cost(*here) or 0.0) * ahead:.4f} US dollars"
 
     def _maximum(self, request: Request) -> Tokens:
-        draws = self._draws(request)
+        count = self._sample_count(request)
         factor = 1.0 if self._per_estimated is None else self._per_estimated
-        return Tokens(round(estimated_input_tokens(request) * factor * draws), self._config.max_new_tokens * draws)
+        return Tokens(round(estimated_input_tokens(request) * factor * count), self._config.max_new_tokens * count)
 
-    def _draws(self, request: Request) -> int:
+    def _sample_count(self, request: Request) -> int:
         return len(request.seeds) if self._config.temperature > 0 else 1
 
 

@@ -16,7 +16,7 @@ from PIL import Image
 from tqdm import tqdm
 
 from barista_bench.core.example import FrameTimes, Status
-from barista_bench.core.guarding import guarded
+from barista_bench.core.guarding import guard
 from barista_bench.core.prompt import Prompt
 from barista_bench.core.task import Example, Task
 from barista_bench.data.dataset import ExampleSet, LoadedExample, Pictures
@@ -136,8 +136,8 @@ class Asker:
             for entry, completions, seconds in answer_each(self.model, requests, self.config.generation, self.spending):
                 samples = zip(entry.keys.items(), completions, strict=True)
                 done = sum(
-                    self._log_answer(replace(entry, keys={run_index: key}), completion, seconds)
-                    for (run_index, key), completion in samples
+                    self._log_answer(replace(entry, keys={repetition: key}), completion, seconds)
+                    for (repetition, key), completion in samples
                 )
                 if self.spending:
                     samples_left = (bar.total or 0) - bar.n - done
@@ -183,11 +183,11 @@ class Asker:
             if example.video_id not in videos or not (run.only is None or example.example_id in run.only):
                 continue
             example_id, fingerprint = example.example_id, asked_input.fingerprint
-            keys = {index: key_of(example_id, fingerprint, index) for index in range(self.config.runs)}
+            keys = {index: key_of(example_id, fingerprint, index) for index in range(self.config.repetitions)}
             open_keys = {
-                run_index: key
-                for run_index, key in keys.items()
-                if sample_digest(key, fingerprint, example_id, run_index) not in finished
+                repetition: key
+                for repetition, key in keys.items()
+                if sample_digest(key, fingerprint, example_id, repetition) not in finished
             }
             run.session.already_done += len(keys) - len(open_keys)
             if open_keys:
@@ -197,12 +197,12 @@ class Asker:
     def _resume(self, entry: _Pending, log: StepLog, pending: list[_Pending], settled: list[_Settled]) -> None:
         """Return to the open steps of one example: each repetition continues where it stopped."""
         unbegun: dict[int, str] = {}
-        for run_index, key in entry.keys.items():
-            steps = log.logged_steps(key, entry.asked_input.fingerprint, entry.example.example_id, run_index)
+        for repetition, key in entry.keys.items():
+            steps = log.logged_steps(key, entry.asked_input.fingerprint, entry.example.example_id, repetition)
             if not steps:
-                unbegun[run_index] = key
+                unbegun[repetition] = key
                 continue
-            following = self._next_step(replace(entry, keys={run_index: key}), steps)
+            following = self._next_step(replace(entry, keys={repetition: key}), steps)
             if isinstance(following, _Pending):
                 pending.append(following)
             else:
@@ -214,7 +214,7 @@ class Asker:
         """Return the question after these logged answers; without one, the last of them is the answer."""
         task, example = entry.run.task, entry.example
         try:
-            with guarded(task, "follow_up", example):
+            with guard(task, "follow_up", example):
                 prompt = task.follow_up(example, tuple(step.text or "" for step in steps), self.model.box_format)
         except TaskError as error:
             return replace(entry, steps=steps), error
@@ -256,18 +256,18 @@ class Asker:
 
     def _request(self, entry: _Pending, pictures: Pictures) -> Request:
         task, example, step = entry.run.task, entry.example, len(entry.steps)
-        with guarded(task, "request_inputs", example):
+        with guard(task, "request_inputs", example):
             inputs = task.request_inputs(example)
-        with guarded(task, "answer_schema", example):
+        with guard(task, "answer_schema", example):
             schema = None if asks_in_steps(task) and not step else task.answer_schema(example)
-        with guarded(task, "choices", example):
+        with guard(task, "choices", example):
             choices = task.choices(example)
         request = Request(
             request_id=example.example_id,
             prompt=entry.prompt,
             images=pictures.images,
             files=pictures.files,
-            seeds=tuple(sample_seed(task, example.example_id, run_index, step) for run_index in entry.keys),
+            seeds=tuple(sample_seed(task, example.example_id, repetition, step) for repetition in entry.keys),
             inputs=inputs,
             schema=schema,
             choices=choices,
@@ -294,8 +294,8 @@ class Asker:
         """Log one answer before the task sees it. Return whether the sample is complete; else its next question is
         queued.
         """
-        ((run_index, key),) = entry.keys.items()
-        record, log = _record(entry, run_index, key, completion, seconds), entry.run.steps
+        ((repetition, key),) = entry.keys.items()
+        record, log = _record(entry, repetition, key, completion, seconds), entry.run.steps
         if log is None or not record.is_finished or record.status is Status.REFUSED:
             self._log(entry, record)
             return True
@@ -315,12 +315,12 @@ class Asker:
 
     def _fail(self, entry: _Pending, error: BaristaError) -> None:
         """Log that an example could not be asked."""
-        for run_index, key in entry.keys.items():
-            self._log(entry, _record(entry, run_index, key, Failure.of(error), 0.0))
+        for repetition, key in entry.keys.items():
+            self._log(entry, _record(entry, repetition, key, Failure.of(error), 0.0))
 
     def _log(self, entry: _Pending, last: SampleRecord) -> None:
         """Log a sample with its last answer; only then check that the task can read it."""
-        (key,) = (key for run_index, key in entry.keys.items() if run_index == last.run)
+        (key,) = (key for repetition, key in entry.keys.items() if repetition == last.repetition)
         record = with_steps(entry.steps, msgspec.structs.replace(last, key=key))
         session = entry.run.session
         entry.run.log.append(record)
@@ -328,7 +328,7 @@ class Asker:
         if record.text is None or record.status is Status.REFUSED:
             return
         try:
-            with guarded(entry.run.task, "parse", entry.example):
+            with guard(entry.run.task, "parse", entry.example):
                 entry.run.task.parse(record.text, entry.example.inputs, self.model.box_format)
         except TaskError as error:
             session.faulty += 1
@@ -360,7 +360,7 @@ def decoded_size(pictures: Pictures | PictureError) -> int:
 
 
 def _record(
-    entry: _Pending, run_index: int, key: str, completion: Completion | Failure, seconds: float
+    entry: _Pending, repetition: int, key: str, completion: Completion | Failure, seconds: float
 ) -> SampleRecord:
     """Return the record of one answer, without the steps before it."""
     status, error = answer_status(completion)
@@ -369,7 +369,7 @@ def _record(
         key=key,
         fingerprint=entry.asked_input.fingerprint,
         example_id=entry.example.example_id,
-        run=run_index,
+        repetition=repetition,
         status=status,
         error=error,
         seconds=seconds,

@@ -14,7 +14,7 @@ from pathlib import Path
 from huggingface_hub.constants import HF_HOME
 
 from barista_bench.core.boxes import DEFAULT_BOX_FORMAT, BoxFormat
-from barista_bench.core.guarding import Method, guarded
+from barista_bench.core.guarding import Method, guard
 from barista_bench.core.model_names import ABLATIONS, BASELINES, HUMAN, SCRIPTED
 from barista_bench.core.plugins import load_plugin, plugin_entries
 from barista_bench.core.task import Example, Task
@@ -79,9 +79,9 @@ def _load(config: ModelSettings, tasks: TaskExamples) -> Model:
     if prefix in ABLATIONS:
         if not name:
             raise ConfigError(f"{config.model!r} names no model. Fix: write {prefix}:MODEL")
-        from barista_bench.models.ablations import ablated
+        from barista_bench.models.ablations import ablate
 
-        return ablated(_load(config.model_copy(update={"model": name}), tasks), prefix)
+        return ablate(_load(config.model_copy(update={"model": name}), tasks), prefix)
     scripted = _scripted_model(config.model, tasks)
     if scripted is not None:
         return scripted
@@ -138,7 +138,7 @@ def _scripted_model(name: str, tasks: TaskExamples) -> ScriptedModel | None:
     method = _METHODS[name]
 
     def answer(task: Task, example: Example, seed: int) -> str:
-        with guarded(task, method, example):
+        with guard(task, method, example):
             if name == "chance":
                 return task.random_answer(example, random.Random(seed), box_format)  # noqa: S311
             if name == "prior":
@@ -200,7 +200,7 @@ def check_schemas(config: ModelSettings, task: Task, examples: ExampleSet) -> No
     require_llguidance(f"model {config.model}: structured_output")
     schemas: dict[str, str] = {}
     for example in examples.examples:
-        with suppress(TaskError), guarded(task, "answer_schema", example):  # it fails when it is asked
+        with suppress(TaskError), guard(task, "answer_schema", example):  # it fails when it is asked
             schemas.setdefault(json.dumps(task.answer_schema(example)), example.example_id)
     for schema, example_id in schemas.items():
         if problem := complaint(json.loads(schema)):
@@ -272,10 +272,10 @@ def asks_for_boxes(task: Task, examples: Iterable[Example]) -> bool:
     formats = (BoxFormat("xyxy", None), BoxFormat("yxyx", 1000))
 
     def texts(example: Example) -> set[str]:
-        with guarded(task, "reference_answer", example):
+        with guard(task, "reference_answer", example):
             if task.has_answer(example):
                 return {task.reference_answer(example, box_format) for box_format in formats}
-        with guarded(task, "prompt", example):
+        with guard(task, "prompt", example):
             return {task.prompt(example, box_format).as_text() for box_format in formats}
 
     return any(len(texts(example)) > 1 for example in examples)

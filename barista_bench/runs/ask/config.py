@@ -36,12 +36,12 @@ from barista_bench.models.settings import (
     TransformersSettings,
     VllmSettings,
     check_known,
-    checked,
+    check_settings,
     one_or_all,
 )
-from barista_bench.runs.described import MAX_RUNS
+from barista_bench.runs.described import MAX_REPETITIONS
 
-__all__ = ["ENVIRONMENT_PREFIX", "Count", "ModelSettings", "RunConfig", "Texts", "checked", "resolve"]
+__all__ = ["ENVIRONMENT_PREFIX", "Count", "ModelSettings", "RunConfig", "Texts", "check_settings", "resolve"]
 
 MAX_FILE = 2**20
 """Bytes of a run file."""
@@ -155,7 +155,7 @@ class RunConfig(SpendingSettings, ModelSettings):
         min_length=1,
         max_length=100,
     )
-    runs: int = Field(3, ge=1, le=MAX_RUNS, description="Repetitions; the protocol asks for three.")
+    repetitions: int = Field(3, ge=1, le=MAX_REPETITIONS, description="Repetitions; the protocol asks for three.")
     limit: Count | None = Field(None, description="Ask only the first LIMIT examples of each task.")
     root: Path | None = Field(None, description="Folder with the videos of a linked dataset or frozen file.")
     prompts: Path | None = Field(
@@ -231,7 +231,7 @@ def resolve(
         raise ConfigError(f"{file}: is not a mapping. Fix: write one `name: value` per line")
     for name in content:
         check_known(name, f"setting in {file}:", table)
-    return checked(table, {**(defaults or {}), **content, **variables, **explicit})
+    return check_settings(table, {**(defaults or {}), **content, **variables, **explicit})
 
 
 def _from_environment(environment: Mapping[str, str], table: type[SettingsTable]) -> dict[str, str]:

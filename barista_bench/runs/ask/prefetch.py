@@ -84,7 +84,9 @@ def _prepare_ahead(
                     # The worker with the fewest unfinished results; among equals, the next in turn.
                     load = Counter(queued.worker for queued in queue if not queued.future.done())
                     after = walk.worker if walk else -1
-                    walk = _Walk(group, min(range(workers), key=lambda at: (load[at], (at - after - 1) % workers)))
+                    walk = _Walk(
+                        group, min(range(workers), key=lambda index: (load[index], (index - after - 1) % workers))
+                    )
                 walk.length += 1
                 future = pools[walk.worker].submit(budget.run, budget.enter(), prepare, item)
                 queue.append(_QueuedItem(item, walk.worker, future))

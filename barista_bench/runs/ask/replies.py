@@ -59,17 +59,19 @@ class RepeatedPrompt:
     def fingerprint(self) -> str:
         return digest(self.item, self.prompt.as_text())
 
-    def request(self, draws: Iterable[int]) -> Request:
+    def request(self, repetitions: Iterable[int]) -> Request:
         """Return the request for these draws. Seeds depend only on content, so order and batches change no draw."""
-        seeds = tuple(content_seed("judge", self.item, draw) for draw in draws)
+        seeds = tuple(content_seed("judge", self.item, repetition) for repetition in repetitions)
         return Request(self.item, self.prompt, (), seeds=seeds, schema=self.schema)
 
 
-def draw_keys(
-    item: str, identity: Mapping[str, object], generation: Mapping[str, object], draws: Iterable[int]
+def keys_of_repetitions(
+    item: str, identity: Mapping[str, object], generation: Mapping[str, object], repetitions: Iterable[int]
 ) -> dict[int, str]:
     """Return draw -> key of its reply in the log; batch size and device are not part of the key."""
-    return {draw: digest("judge", item, dict(identity), dict(generation), draw) for draw in draws}
+    return {
+        repetition: digest("judge", item, dict(identity), dict(generation), repetition) for repetition in repetitions
+    }
 
 
 Content = TypeVar("Content")
@@ -126,22 +128,26 @@ def ask(
     records = counting_records(log.path)
     open_questions: list[tuple[RepeatedPrompt, list[int]]] = []
     for question in questions:
-        draws = [draw for draw, key in question.keys.items() if key not in records or not records[key].is_finished]
-        counts.already_done += len(question.keys) - len(draws)
-        if draws:
-            open_questions.append((question, draws))
-    requests = [((question, draws), question.request(draws)) for question, draws in open_questions]
-    total = sum(len(draws) for _, draws in open_questions)
+        repetitions = [
+            repetition
+            for repetition, key in question.keys.items()
+            if key not in records or not records[key].is_finished
+        ]
+        counts.already_done += len(question.keys) - len(repetitions)
+        if repetitions:
+            open_questions.append((question, repetitions))
+    requests = [((question, repetitions), question.request(repetitions)) for question, repetitions in open_questions]
+    total = sum(len(repetitions) for _, repetitions in open_questions)
     with tqdm(total=total, desc="judging", unit="reply", disable=not progress) as bar:
-        for (question, draws), replies, seconds in answer_each(model, requests, config, spending):
-            for draw, reply in zip(draws, replies, strict=True):
-                record = reply_record(question, draw, reply, read_reply, to_log, seconds)
+        for (question, repetitions), replies, seconds in answer_each(model, requests, config, spending):
+            for repetition, reply in zip(repetitions, replies, strict=True):
+                record = reply_record(question, repetition, reply, read_reply, to_log, seconds)
                 log.append(record)
                 records[record.key] = record
                 counts.count(record)
             if spending:
-                bar.set_postfix_str(spending.outlook(total - bar.n - len(draws)), refresh=False)
-            bar.update(len(draws))
+                bar.set_postfix_str(spending.outlook(total - bar.n - len(repetitions)), refresh=False)
+            bar.update(len(repetitions))
     return records
 
 
@@ -172,7 +178,7 @@ def ask_in_rounds(
     """
     for attempt in range(tries):
         open_drafts = [draft for draft in drafts if draft.content is None and draft.attempt == attempt]
-        keys = [draw_keys(draft.item, identity, asdict(config), [attempt]) for draft in open_drafts]
+        keys = [keys_of_repetitions(draft.item, identity, asdict(config), [attempt]) for draft in open_drafts]
         pairs = zip(open_drafts, keys, strict=True)
         prompts = [RepeatedPrompt(draft.item, prompt(draft), key_of, schema) for draft, key_of in pairs]
         records = ask(model, config, prompts, log, read_reply, counts, progress=progress) if open_drafts else {}
@@ -190,7 +196,7 @@ def ask_in_rounds(
 
 def reply_record(
     question: RepeatedPrompt,
-    draw: int,
+    repetition: int,
     reply: Completion | Failure,
     read_reply: ReadReply,
     to_log: TokensToLog,
@@ -199,10 +205,10 @@ def reply_record(
     """Return the log record of a reply."""
     status, error = reply_status(reply, read_reply)
     return SampleRecord(
-        key=question.keys[draw],
+        key=question.keys[repetition],
         fingerprint=question.fingerprint,
         example_id=question.item,
-        run=draw,
+        repetition=repetition,
         status=status,
         error=error,
         seconds=seconds,

@@ -29,11 +29,11 @@ from barista_bench.runs.ask.catalog import (
     training_records,
     without_ablations,
 )
-from barista_bench.runs.ask.config import ModelSettings, RunConfig, Shard, checked
+from barista_bench.runs.ask.config import ModelSettings, RunConfig, Shard, check_settings
 from barista_bench.runs.ask.opening import open_tasks
 from barista_bench.runs.ask.session import Session
 from barista_bench.runs.log.inputs import AskedInput, asked_inputs, asks_in_steps, claim_inputs, prompts_digest
-from barista_bench.runs.log.sample_log import SampleLog, log_files, running_elsewhere
+from barista_bench.runs.log.sample_log import SampleLog, find_running_elsewhere, log_files
 from barista_bench.runs.log_reader import StepLog, answers_only, read_steps, step_files
 from barista_bench.runs.run_folder import OpenedTask, claim, data_location, package_versions, run_description
 
@@ -55,7 +55,7 @@ def run(data: str | Path, out: str | Path, **settings: object) -> Session:
         DataError, ModelError: the data or the model cannot be used.
         BudgetError: the remaining requests do not fit `max_cost` or `max_tokens_total`; all answers so far are logged.
     """
-    return run_config(checked(RunConfig, {"data": str(data), "out": Path(out), **settings}))
+    return run_config(check_settings(RunConfig, {"data": str(data), "out": Path(out), **settings}))
 
 
 def run_config(
@@ -125,7 +125,7 @@ def open_model(config: RunConfig, shard: Shard, opened_tasks: Sequence[OpenedTas
 def locked_log(folder: Path, shard: Shard, launch: str) -> Iterator[SampleLog]:
     """Open this process's log of a run folder. Raises ConfigError if another start is still working there."""
     with SampleLog(shard.file(folder, "samples"), launch, hint=shard.sharing_hint) as log:
-        if busy := running_elsewhere(folder, launch):
+        if busy := find_running_elsewhere(folder, launch):
             raise ConfigError(f"{folder}: another start still writes {busy[0]}. Fix: wait for it, or use another --out")
         yield log
 
@@ -160,7 +160,7 @@ def claimed_run(
         model=model,
         box_format=box_format,
         generation=asdict(config.generation),
-        runs=config.runs,
+        repetitions=config.repetitions,
         name=config.name,
         data=data_location(opened.folder, opened.data, config.root, config.limit),
         versions={**package_versions(), **(versions or {})},

@@ -17,7 +17,7 @@ import msgspec
 
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.example import content_seed
-from barista_bench.core.guarding import guarded
+from barista_bench.core.guarding import guard
 from barista_bench.core.options import OptionValue
 from barista_bench.core.prompt import Prompt
 from barista_bench.core.task import Task
@@ -70,7 +70,7 @@ def asked_inputs(
         parts = shared_parts
         question: Prompt | TaskError
         try:
-            with guarded(task, "prompt", example):
+            with guard(task, "prompt", example):
                 question = task.prompt(example, box_format)
                 prompt = question.as_text()
         except TaskError as error:
@@ -117,23 +117,23 @@ def sample_keys(model: object, config: object) -> Callable[[str, str, int], str]
     encode = json.JSONEncoder(sort_keys=True, ensure_ascii=True).encode
     settings = f"{encode(model)}, {encode(config)}"
 
-    def key(example_id: str, fingerprint: str, run_index: int) -> str:
-        text = f"[{encode(example_id)}, {encode(fingerprint)}, {settings}, {run_index:d}]"
+    def key(example_id: str, fingerprint: str, repetition: int) -> str:
+        text = f"[{encode(example_id)}, {encode(fingerprint)}, {settings}, {repetition:d}]"
         return hashlib.sha256(text.encode()).hexdigest()
 
     return key
 
 
-def sample_seed(task: Task, example_id: str, run: int, step: int = 0) -> int:
+def sample_seed(task: Task, example_id: str, repetition: int, step: int = 0) -> int:
     """Return the seed of one sample; it depends only on content, not on order, batches or processes."""
     step_parts = (step,) if step else ()
-    return content_seed("sample", task.benchmark, task.name, example_id, run, *step_parts)
+    return content_seed("sample", task.benchmark, task.name, example_id, repetition, *step_parts)
 
 
-def sample_seeds(task: Task, example_id: str, run: int) -> frozenset[int]:
+def sample_seeds(task: Task, example_id: str, repetition: int) -> frozenset[int]:
     """Return the seeds of one sample: of its first question and of possible later ones."""
     steps = range(MAX_STEPS if asks_in_steps(task) else 1)
-    return frozenset(sample_seed(task, example_id, run, step) for step in steps)
+    return frozenset(sample_seed(task, example_id, repetition, step) for step in steps)
 
 
 def digest(*parts: object) -> str:

@@ -66,7 +66,7 @@ class SampleRecord(msgspec.Struct, frozen=True, gc=False):
     Args:
         key: identity of the sample: fingerprint, model, generation settings and run.
         fingerprint: identity of the question: task version, prompt text, media content.
-        run: 0-based index of the repetition.
+        repetition: 0-based index of the repetition.
         status: the outcome, known without reading the text: `ok` means that an answer arrived. Scoring finds out
             whether it can be read. Answers recorded elsewhere may have `parse_error`, as found there.
         text: the answer without reasoning; None if there is none.
@@ -86,7 +86,7 @@ class SampleRecord(msgspec.Struct, frozen=True, gc=False):
     key: str
     fingerprint: str
     example_id: str
-    run: Annotated[int, msgspec.Meta(ge=0)]
+    repetition: Annotated[int, msgspec.Meta(ge=0)]
     status: Status
     text: str | None
     reasoning: str | None = None
@@ -121,12 +121,16 @@ def logged_logprobs(tokens: Sequence[TokenLogprob] | None) -> tuple[LoggedToken,
     if tokens is None:
         return None
     return tuple(
-        LoggedToken(each.token, _finite(each.logprob), tuple((token, _finite(value)) for token, value in each.top))
+        LoggedToken(
+            each.token,
+            _drop_non_finite(each.logprob),
+            tuple((token, _drop_non_finite(value)) for token, value in each.top),
+        )
         for each in tokens
     )
 
 
-def _finite(value: float) -> float | None:
+def _drop_non_finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
@@ -187,15 +191,15 @@ def _decode_json(line: bytes) -> SampleRecord | None:
         return None
 
 
-def sample_digest(key: str, fingerprint: str, example_id: str, run: int) -> bytes:
+def sample_digest(key: str, fingerprint: str, example_id: str, repetition: int) -> bytes:
     """Return 16 bytes that identify a sample by all fields of a record that identify its question."""
-    sample = f"{run} {len(key)} {len(fingerprint)} {key}{fingerprint}{example_id}"
+    sample = f"{repetition} {len(key)} {len(fingerprint)} {key}{fingerprint}{example_id}"
     return hashlib.blake2b(sample.encode("utf-8", errors="surrogatepass"), digest_size=16).digest()
 
 
 def record_digest(record: SampleRecord) -> bytes:
     """Return the `sample_digest` of a record."""
-    return sample_digest(record.key, record.fingerprint, record.example_id, record.run)
+    return sample_digest(record.key, record.fingerprint, record.example_id, record.repetition)
 
 
 def log_files(folder: str | Path) -> list[Path]:
@@ -237,7 +241,7 @@ def records_of(path: Path, file: BinaryIO) -> Iterator[tuple[int, SampleRecord]]
             damaged += 1
             if damaged <= _NAMED_LINES:
                 claim = _decode_json(line)
-                name = f" (of {one_line(claim.example_id)[:200]} run {claim.run}, as it says)" if claim else ""
+                name = f" (of {one_line(claim.example_id)[:200]} run {claim.repetition}, as it says)" if claim else ""
                 log.warning("%s: line %d is damaged%s: passed over, its sample counts as not asked", path, number, name)
             continue
         yield offset, record
@@ -346,7 +350,7 @@ def _launch_file(path: Path) -> Path:
     return Path(f"{path}.launch")
 
 
-def running_elsewhere(folder: str | Path, launch: str | None = None) -> list[str]:
+def find_running_elsewhere(folder: str | Path, launch: str | None = None) -> list[str]:
     """Return the names of the logs in a run folder that a live process of another launch writes to.
 
     Args:

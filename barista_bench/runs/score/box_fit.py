@@ -14,7 +14,7 @@ from math import sqrt
 from typing import Final
 
 from barista_bench.core.boxes import BOX_ORDERS, BoxFormat, Xyxy
-from barista_bench.core.guarding import guarded
+from barista_bench.core.guarding import guard
 from barista_bench.core.task import Example, Prediction, Task
 from barista_bench.metrics.interaction_f1.scoring import box_iou
 from barista_bench.runs.score.results import FEWEST_BOXES, BoxFit
@@ -95,7 +95,7 @@ def _read_again(task: Task, box_format: BoxFormat, samples: Iterable[ScoredSampl
     """Return the mean best IoU of each answer, read in a format."""
     ious = []
     for sample in samples:
-        with guarded(task, "parse", sample.example):
+        with guard(task, "parse", sample.example):
             parsed = task.parse(sample.record.text or "", sample.example.inputs, box_format)
         ious.append(_iou(*_boxes(task, sample.example, parsed if isinstance(parsed, Prediction) else None)))
     return ious
@@ -117,7 +117,7 @@ def _gain(ious: Sequence[float | None], other_ious: Sequence[float | None]) -> t
 
 def _boxes(task: Task, example: Example, prediction: Prediction | None) -> tuple[Boxes, Boxes]:
     """Return the true and the answered boxes of a sample, as they are drawn."""
-    with guarded(task, "overlays", example):
+    with guard(task, "overlays", example):
         overlays = task.overlays(example, prediction)
     true: Boxes = defaultdict(list)
     answered: Boxes = defaultdict(list)

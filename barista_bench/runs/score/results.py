@@ -34,7 +34,7 @@ ALL_REASONING = "have all their text in reasoning_content or within think tags"
 """The note on answers that hold thoughts only, as a wrong reasoning parser or think tag makes them."""
 
 
-class RecordedFigures(Strict, ABC):
+class RecordedMetrics(Strict, ABC):
     """Scores in a file together with their record: a file where the two contradict each other is refused."""
 
     @computed_field  # type: ignore[prop-decorator]
@@ -48,11 +48,11 @@ class RecordedFigures(Strict, ABC):
     def _check_record(cls, content: Any, handler: ModelWrapValidatorHandler[Any], info: ValidationInfo) -> Any:  # noqa: ANN401
         if not isinstance(content, dict):
             return handler(content)
-        figures = handler({name: value for name, value in content.items() if name != "comparability"})
+        metrics = handler({name: value for name, value in content.items() if name != "comparability"})
         stored = content.get("comparability")
-        if info.mode == "json" and stored != figures.comparability.model_dump(mode="json"):
+        if info.mode == "json" and stored != metrics.comparability.model_dump(mode="json"):
             raise ValueError("comparability: does not match the scores beside it")
-        return figures
+        return metrics
 
 
 _PUBLIC_SETTINGS: Final = frozenset(
@@ -95,7 +95,7 @@ class DatasetInfo(Strict):
     content_hash: str
 
 
-class Figure(Strict):
+class MetricValue(Strict):
     """A score over runs: mean, sample standard deviation, and the value of each run that has scored samples.
 
     The deviation is None for a single run, and if the runs were scored over different examples.
@@ -105,7 +105,7 @@ class Figure(Strict):
 
     mean: float
     std: Amount | None
-    runs: list[float]
+    repetitions: list[float]
     low: float | None = None
     high: float | None = None
 
@@ -175,7 +175,7 @@ class Breakdown(Strict):
     """The primary metric for the examples that share a metadata value."""
 
     examples: Count
-    figure: Figure
+    metric: MetricValue
 
 
 class Timing(Strict):
@@ -196,7 +196,7 @@ class Timing(Strict):
     costs: dict[str, Cost] = Field(default_factory=dict)
 
 
-class Results(RecordedFigures):
+class Results(RecordedMetrics):
     """The results.json that `score` writes: a run's scores, their coverage, and their conditions."""
 
     schema_version: Literal[2] = 2
@@ -208,13 +208,13 @@ class Results(RecordedFigures):
     dataset: DatasetInfo
     prompts: PromptsInfo
     generation: dict[str, JsonValue]
-    runs: Count
+    repetitions: Count
     trained_on: Count = Field(default=0, description="videos of these examples that the model was trained on")
     coverage: SampleCoverage
     notes: dict[str, Count] = Field(default_factory=dict, description="what is odd about answers that count: how many")
     box_fit: BoxFit | None = None
     primary: str
-    figures: dict[str, Figure]
+    metrics: dict[str, MetricValue]
     breakdowns: dict[str, dict[str, Breakdown]] = Field(description="metadata key -> value -> primary figure")
     details: list[dict[str, JsonValue]] = Field(description="the task's whole aggregate, one entry a run")
     versions: dict[Line, Line]
@@ -239,9 +239,9 @@ class Results(RecordedFigures):
         )
 
     @property
-    def primary_figure(self) -> Figure | None:
+    def primary_metric(self) -> MetricValue | None:
         """Return the score of the primary metric; None if the run lacks it."""
-        return self.figures.get(self.primary)
+        return self.metrics.get(self.primary)
 
     @property
     def notes_in_words(self) -> list[str]:
@@ -262,7 +262,7 @@ class Results(RecordedFigures):
             **self.model.settings,
             "box order": box_format.order,
             "box scale": box_format.scale or "pixels",
-            "runs": self.runs,
+            "repetitions": self.repetitions,
         }
 
 
@@ -275,8 +275,8 @@ def tie_spread(results: Results) -> str:
     """
     spreads: list[Mapping[str, Any]] = []
     for entry in results.details:
-        by_figure = entry.get("tie_spread")
-        spread = by_figure.get(results.primary) if isinstance(by_figure, dict) else None
+        by_metric = entry.get("tie_spread")
+        spread = by_metric.get(results.primary) if isinstance(by_metric, dict) else None
         if entry.get("constant_scores") and isinstance(spread, dict):
             spreads.append(spread)
     if not spreads or len(spreads) < len(results.details):
@@ -293,8 +293,8 @@ def summary_line(results: Results, label: str = "") -> str:
 
     `label` is the model's label in comparisons; by default its own name.
     """
-    figure, coverage = results.figures[results.primary], results.coverage
-    std = f" ± {decimal(figure.std)}" if figure.std is not None else ""
+    metric, coverage = results.metrics[results.primary], results.coverage
+    std = f" ± {decimal(metric.std)}" if metric.std is not None else ""
     statuses = ", ".join(f"{name} {count}" for name, count in coverage.statuses.items() if count)
     incomplete = "" if coverage.is_complete else " INCOMPLETE"
     incomplete += f" TRAINED ON {results.trained_on} OF ITS VIDEOS: NO RANK" if results.trained_on else ""
@@ -304,13 +304,13 @@ def summary_line(results: Results, label: str = "") -> str:
     order = f"; all scores are equal, so that the order of the examples decides: {spread}" if spread else ""
     return (
         f"{results.dataset.benchmark}/{results.dataset.task}, {label or results.model.label}: "
-        f"{results.primary} {decimal(figure.mean)}{std} over {len(figure.runs)} run(s), "
+        f"{results.primary} {decimal(metric.mean)}{std} over {len(metric.repetitions)} run(s), "
         f"{coverage.answered}/{coverage.expected} answered ({statuses}){dropped}{incomplete}, "
         f"wording {results.prompts.wording}{options}{order}{''.join(f'; {note}' for note in results.notes_in_words)}"
     )
 
 
-def write_results(results: RecordedFigures, path: Path) -> None:
+def write_results(results: RecordedMetrics, path: Path) -> None:
     write_whole(path, results.model_dump_json(indent=1) + "\n")
 
 

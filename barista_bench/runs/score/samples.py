@@ -21,7 +21,7 @@ from huggingface_hub import try_to_load_from_cache
 from barista_bench.benchmarks import task_class
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.example import Status
-from barista_bench.core.guarding import guarded
+from barista_bench.core.guarding import guard
 from barista_bench.core.resampling import Interval, ResampledRun, run_intervals
 from barista_bench.core.task import Example, ParseError, Prediction, Scored, Task
 from barista_bench.data.dataset import ExampleSet
@@ -29,7 +29,7 @@ from barista_bench.errors import ConfigError, DataError, TaskError
 from barista_bench.runs.log.sample_log import SampleRecord
 from barista_bench.runs.log_reader import run_records
 from barista_bench.runs.run_folder import CONFIG_FILE, Place, RunDescription, open_run_examples, read_run
-from barista_bench.runs.score.results import ALL_REASONING, Figure
+from barista_bench.runs.score.results import ALL_REASONING, MetricValue
 
 log = logging.getLogger(__name__)
 
@@ -50,7 +50,7 @@ class ScoredSample:
     @property
     def name(self) -> tuple[str, int]:
         """Return example id and repetition."""
-        return self.example.example_id, self.record.run
+        return self.example.example_id, self.record.repetition
 
     @property
     def is_counted(self) -> bool:
@@ -110,7 +110,7 @@ def read_samples(folder: str | Path, *, data: Place = None, root: Place = None, 
     if not description.imported:
         # The log of an imported run has the original order, on which the release's scores depend.
         order = {example_id: position for position, example_id in enumerate(by_example)}
-        records.sort(key=lambda record: (order[record.example_id], record.run))
+        records.sort(key=lambda record: (order[record.example_id], record.repetition))
     samples = []
     for _, answers in groupby(records, lambda record: record.example_id):
         readings: dict[str, Prediction | ParseError] = {}  # repetitions often give one answer
@@ -192,7 +192,7 @@ def read_sample(
     if record.text is not None and record.status is not Status.REFUSED:
         try:
             if record.text not in readings:
-                with guarded(task, "parse", example):
+                with guard(task, "parse", example):
                     readings[record.text] = task.parse(record.text, example.inputs, box_format)
             reading = readings[record.text]
         except TaskError as error:
@@ -221,7 +221,7 @@ def mark_faulty(task: Task, samples: Iterable[ScoredSample]) -> tuple[ScoredSamp
     def mark(sample: ScoredSample) -> ScoredSample:
         try:
             if sample.is_counted:
-                with guarded(task, "statistics", sample.example):
+                with guard(task, "statistics", sample.example):
                     ResampledRun.of(task, [sample.as_scored], sample.example).statistics.scores()
         except TaskError as error:
             return as_faulty(sample, error)
@@ -262,7 +262,7 @@ def counted_samples(task: Task, samples: Iterable[ScoredSample]) -> dict[int, Co
     counted = {}
     for run, group in by_repetition(samples).items():
         subject = f"{len(group)} samples of repetition {run}"
-        with guarded(task, "statistics", subject):
+        with guard(task, "statistics", subject):
             resampled = ResampledRun.of(task, [sample.as_scored for sample in group], subject)
             columns = resampled.statistics.scores()
         rows = [*zip(*(values.tolist() for values in columns.values()), strict=True)]
@@ -277,13 +277,13 @@ def by_repetition(samples: Iterable[ScoredSample]) -> dict[int, list[ScoredSampl
     runs: dict[int, list[ScoredSample]] = {}
     for sample in samples:
         if sample.is_counted:
-            runs.setdefault(sample.record.run, []).append(sample)
+            runs.setdefault(sample.record.repetition, []).append(sample)
     return dict(sorted(runs.items()))
 
 
-def group_figure(
+def group_metric(
     task: Task, counted: Counted, group: Iterable[ScoredSample], *, intervals: bool = True
-) -> Figure | None:
+) -> MetricValue | None:
     """Return the primary score of a group of samples, over its repetitions, with its interval over its resampling
     units.
 
@@ -295,23 +295,23 @@ def group_figure(
         None if no sample of the group counts, or one of its repetitions lacks the score.
     """
     name = task.primary
-    by_run: dict[int, list[ScoredSample]] = defaultdict(list)
+    by_repetition_index: dict[int, list[ScoredSample]] = defaultdict(list)
     for sample in group:
-        by_run[sample.record.run].append(sample)
-    repetitions = (counted[run].subset(by_run[run]) for run in counted if by_run[run])
+        by_repetition_index[sample.record.repetition].append(sample)
+    repetitions = (counted[run].subset(by_repetition_index[run]) for run in counted if by_repetition_index[run])
     parts = [part for part in repetitions if part.units]
-    values = [float(part.statistics.figures(np.ones((1, part.statistics.size)))[name][0]) for part in parts]
+    values = [float(part.statistics.compute_metrics(np.ones((1, part.statistics.size)))[name][0]) for part in parts]
     if not values or np.isnan(values).any():
         return None
-    return figure(values, run_intervals(parts).get(name) if intervals else None)
+    return metric(values, run_intervals(parts).get(name) if intervals else None)
 
 
-def figure(values: Sequence[float], interval: Interval | None = None, *, is_even: bool = True) -> Figure:
+def metric(values: Sequence[float], interval: Interval | None = None, *, is_even: bool = True) -> MetricValue:
     """Return mean and sample standard deviation over repetitions; no deviation if they cover different examples."""
-    return Figure(
+    return MetricValue(
         mean=statistics.fmean(values),
         std=statistics.stdev(values) if len(values) > 1 and is_even else None,
-        runs=list(values),
+        repetitions=list(values),
         low=interval.low if interval else None,
         high=interval.high if interval else None,
     )

@@ -22,7 +22,7 @@ import msgspec
 
 from barista_bench.benchmarks import task_class
 from barista_bench.core.example import Status, status_counts
-from barista_bench.core.guarding import guarded, note_fault
+from barista_bench.core.guarding import guard, note_fault
 from barista_bench.core.resampling import Interval
 from barista_bench.core.task import Json, Task
 from barista_bench.data.dataset import ExampleSet
@@ -38,7 +38,7 @@ from barista_bench.runs.score.results import (
     BoxFit,
     Breakdown,
     DatasetInfo,
-    Figure,
+    MetricValue,
     PromptsInfo,
     Results,
     SampleCoverage,
@@ -54,10 +54,10 @@ from barista_bench.runs.score.samples import (
     TaskOptions,
     as_faulty,
     counted_samples,
-    figure,
-    group_figure,
+    group_metric,
     intervals,
     mark_faulty,
+    metric,
     read_samples,
     refuse_unfetched,
 )
@@ -126,7 +126,7 @@ def _scored_run(folder: str | Path, data: Place, root: Place, options: TaskOptio
     answer_states: dict[str, bool | TaskError] = {}
     for example in run.examples.examples:
         try:
-            with guarded(run.task, "has_answer", example):
+            with guard(run.task, "has_answer", example):
                 answer_states[example.example_id] = run.task.has_answer(example)
         except TaskError as error:
             answer_states[example.example_id] = error
@@ -156,7 +156,7 @@ def _scored_run(folder: str | Path, data: Place, root: Place, options: TaskOptio
     with_scores = {sample.name: sample for group in counted.values() for sample in group.samples}
     samples = tuple(with_scores.get(sample.name, sample) for sample in samples)
     results = _results(run, samples, counted, known_count)
-    if results.primary not in results.figures:
+    if results.primary not in results.metrics:
         raise DataError(
             f"{folder}: {results.primary} is not defined for these {results.coverage.scored} samples: too few can be "
             "compared. Fix: run more examples (without a limit, or with a larger one)"
@@ -183,8 +183,8 @@ def _results(run: ReadRun, samples: Sequence[ScoredSample], counted: Counted, kn
     """Return the results from the samples whose reference is known, of `known_count` examples."""
     description, task, identity = run.description, run.task, run.description.identity
     scored, options = [s for s in samples if s.is_counted], other_options(task)
-    with guarded(task, "statistics", f"{len(scored)} samples"):
-        details = [group.resampled.statistics.published_figures() for group in counted.values()]
+    with guard(task, "statistics", f"{len(scored)} samples"):
+        details = [group.resampled.statistics.published_metrics() for group in counted.values()]
     return Results(
         barista_bench=__version__,
         protocol=description.protocol,
@@ -202,10 +202,10 @@ def _results(run: ReadRun, samples: Sequence[ScoredSample], counted: Counted, kn
             content_hash=run.examples.content_hash,
         ),
         generation=identity.generation,
-        runs=description.runs,
+        repetitions=description.repetitions,
         trained_on=_count_trained_on(run),
         coverage=SampleCoverage(
-            expected=known_count * description.runs,
+            expected=known_count * description.repetitions,
             scored=sum(s.record.is_finished for s in samples),
             answered=sum(s.prediction is not None for s in scored),
             statuses=status_counts(s.record.status for s in samples),
@@ -215,7 +215,7 @@ def _results(run: ReadRun, samples: Sequence[ScoredSample], counted: Counted, kn
         box_fit=_box_fit(run, scored),
         prompts=PromptsInfo(version=task.prompts.version, sha256=task.prompts.sha256, wording=task.prompts.wording),
         primary=task.primary,
-        figures=_figures(counted, details),
+        metrics=_compute_metrics(counted, details),
         breakdowns={key: _breakdown(task, scored, counted, key) for key in task.breakdown_keys},
         details=cast("Any", details),
         versions=description.versions,
@@ -236,18 +236,18 @@ def _box_fit(run: ReadRun, samples: Sequence[ScoredSample]) -> BoxFit | None:
         return None
 
 
-def _figures(counted: Counted, details: Sequence[Mapping[str, Json]]) -> dict[str, Figure]:
-    """Return `shared_figures`, with intervals over resampling units if there are at least two."""
+def _compute_metrics(counted: Counted, details: Sequence[Mapping[str, Json]]) -> dict[str, MetricValue]:
+    """Return `shared_metrics`, with intervals over resampling units if there are at least two."""
     # A spread over repetitions describes the model only if all of them answered the same examples.
     example_sets = {frozenset(sample.example.example_id for sample in group.samples) for group in counted.values()}
     by_name = intervals(counted)
     return {
-        name: figure(values, by_name.get(name), is_even=len(example_sets) <= 1)
-        for name, values in shared_figures(details).items()
+        name: metric(values, by_name.get(name), is_even=len(example_sets) <= 1)
+        for name, values in shared_metrics(details).items()
     }
 
 
-def shared_figures(details: Sequence[Mapping[str, Json]]) -> dict[str, list[float]]:
+def shared_metrics(details: Sequence[Mapping[str, Json]]) -> dict[str, list[float]]:
     """Return every number that all repetitions have, in their order; `details` are the published scores of each."""
     return {
         name: [cast("float", detail[name]) for detail in details]
@@ -262,9 +262,9 @@ def _breakdown(task: Task, samples: Sequence[ScoredSample], counted: Counted, ke
     for sample in samples:
         groups[str(sample.example.metadata.get(key))].append(sample)
     return {
-        value: Breakdown(examples=len({sample.example.example_id for sample in groups[value]}), figure=primary)
+        value: Breakdown(examples=len({sample.example.example_id for sample in groups[value]}), metric=primary)
         for value in sorted(groups)
-        if (primary := group_figure(task, counted, groups[value])) is not None
+        if (primary := group_metric(task, counted, groups[value])) is not None
     }
 
 
@@ -323,7 +323,7 @@ def score_lines(samples: Sequence[ScoredSample]) -> Iterator[str]:
         line = {
             "example_id": sample.example.example_id,
             "video_id": sample.example.video_id,
-            "run": sample.record.run,
+            "repetition": sample.record.repetition,
             "status": sample.record.status,
             "scores": sample.scores if sample.is_counted else None,
         }

@@ -7,7 +7,7 @@ import { counted } from "./words.js";
 /** @import { View } from "./page.d.ts" */
 
 /** @type {Record<string, string>} */
-const FIGURES = {
+const METRICS = {
   keyframes: "keyframes",
   mask_iou: "mask IoU",
   boundary_f: "boundary F",
@@ -29,7 +29,7 @@ export function agreementView(videos) {
   const heading = node("p", { class: "note" });
   /** @param {string} video */
   const cells = async (video) => {
-    const { annotators, figures, keyframes } = await ask("/api/agreement", { video });
+    const { annotators, metrics, keyframes } = await ask("/api/agreement", { video });
     const both = annotators.join(" and ");
     const hint = "A frame opens in the lead's project, which shows the masks and statements of both as suggestions.";
     heading.textContent = `${both}. ${hint}`;
@@ -39,17 +39,17 @@ export function agreementView(videos) {
       return [node("a", { href }, `frame ${frame} (${iou.toFixed(2)})`), " "];
     });
     return [
-      ...Object.keys(FIGURES).map((key) => node("td", { class: "number" }, figure(figures[key]))),
+      ...Object.keys(METRICS).map((key) => node("td", { class: "number" }, figure(metrics[key]))),
       node("td", { class: "text" }, ...links),
     ];
   };
   /** @param {unknown} error */
-  const problem = (error) => [node("td", { colspan: Object.keys(FIGURES).length + 1, class: "warn" }, reasonOf(error))];
+  const problem = (error) => [node("td", { colspan: Object.keys(METRICS).length + 1, class: "warn" }, reasonOf(error))];
   const head = node(
     "tr",
     {},
     node("th", {}, "video"),
-    ...Object.values(FIGURES).map((title) => node("th", { class: "number" }, title)),
+    ...Object.values(METRICS).map((title) => node("th", { class: "number" }, title)),
     node("th", {}, "largest differences (mask IoU)"),
   );
   const table = node("table", {}, node("thead", {}, head), rows);

@@ -264,7 +264,7 @@ export interface Draft extends DraftContent {
 
 export interface Agreement {
   annotators: string[];
-  figures: Record<string, number | null>;
+  metrics: Record<string, number | null>;
   keyframes: { frame: number; iou: number }[];
 }
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import median
 
 from barista_bench.core.boxes import DEFAULT_BOX_FORMAT
-from barista_bench.core.guarding import guarded
+from barista_bench.core.guarding import guard
 from barista_bench.core.task import ParseError
 from barista_bench.errors import ConfigError
 from barista_bench.files.text_out import decimal
@@ -26,7 +26,7 @@ from barista_bench.studio.study import (
 
 
 @dataclass(frozen=True, slots=True)
-class ParticipantFigures:
+class ParticipantMetrics:
     """One participant of a study. Failed checks are reported here; the participant stays in the runs.
 
     Args:
@@ -57,7 +57,7 @@ def studies_of(folders: Sequence[Path]) -> list[Path]:
     return list(dict.fromkeys(path.resolve() for path in found))
 
 
-def study_figures(folder: Path, runs: Sequence[ScoredRun]) -> list[ParticipantFigures]:
+def study_scores(folder: Path, runs: Sequence[ScoredRun]) -> list[ParticipantMetrics]:
     """Return the participants in the order of their invitation.
 
     Args:
@@ -68,13 +68,13 @@ def study_figures(folder: Path, runs: Sequence[ScoredRun]) -> list[ParticipantFi
         TaskError: a task raised.
     """
     by_folder = {run.folder.resolve(): run for run in runs}
-    return [_figures(folder.resolve(), person, by_folder) for person in read_study(folder).participants]
+    return [_compute_metrics(folder.resolve(), person, by_folder) for person in read_study(folder).participants]
 
 
-def participant_text(person: ParticipantFigures) -> str:
+def participant_text(person: ParticipantMetrics) -> str:
     """Describe one participant of a study in words."""
-    figures = ((row.task, row.same if row.score is None else row.score) for row in person.repeats)
-    again = ", ".join(f"{task} {decimal(figure)}" for task, figure in figures if figure is not None)
+    metrics = ((row.task, row.same if row.score is None else row.score) for row in person.repeats)
+    again = ", ".join(f"{task} {decimal(metric)}" for task, metric in metrics if metric is not None)
     unread = f"; {person.repeats_unread} put again cannot be held against the first" if person.repeats_unread else ""
     seconds = "none" if person.seconds is None else f"{person.seconds:.1f} s"
     return (
@@ -84,7 +84,7 @@ def participant_text(person: ParticipantFigures) -> str:
     )
 
 
-def _figures(folder: Path, person: Participant, runs: dict[Path, ScoredRun]) -> ParticipantFigures:
+def _compute_metrics(folder: Path, person: Participant, runs: dict[Path, ScoredRun]) -> ParticipantMetrics:
     answers = list(AnswerLog(folder / person.name / ANSWERS_FILE).answers.values())
 
     def answers_of(kind: QuestionKind) -> list[LoggedAnswer]:
@@ -98,7 +98,7 @@ def _figures(folder: Path, person: Participant, runs: dict[Path, ScoredRun]) -> 
         agreement = _self_agreement(run, second) if run else None
         repeats += [agreement] if agreement else []
     answer_seconds = [answer.seconds for answer in items if answer.text is not None]
-    return ParticipantFigures(
+    return ParticipantMetrics(
         name=person.name,
         expected=sum(question.kind == "item" for question in person.questions),
         answered=len(items),
@@ -123,7 +123,7 @@ def _self_agreement(run: ScoredRun, repeated: Sequence[LoggedAnswer]) -> AnswerA
     for answer in repeated:
         if answer.text is not None and answer.example in first:
             example = first[answer.example][0]
-            with guarded(run.task, "parse", example):
+            with guard(run.task, "parse", example):
                 prediction = run.task.parse(answer.text, example.inputs, DEFAULT_BOX_FORMAT)
             if not isinstance(prediction, ParseError):
                 second[answer.example] = example, prediction

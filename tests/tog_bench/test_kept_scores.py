@@ -16,7 +16,7 @@ from barista_bench.stats.comparison import compare_pair
 from tests.one_run import run
 
 EXACT = {"matcher": "exact"}
-SETTINGS = {"benchmark": "tog_bench", "task": ("t_stvg",), "runs": 1, "limit": 6, "progress": False}
+SETTINGS = {"benchmark": "tog_bench", "task": ("t_stvg",), "repetitions": 1, "limit": 6, "progress": False}
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +44,7 @@ def contents(folder: Path) -> dict[str, bytes | None]:
     }
 
 
-def test_figures_by_other_options_lie_beside_and_replace_nothing(runs: Path) -> None:
+def test_metrics_by_other_options_lie_beside_and_replace_nothing(runs: Path) -> None:
     folder = runs / "chance"
     assert not (folder / "results.json").exists(), "which is of the run's own options"
     (exact,) = folder.glob("results.*.json")
@@ -90,7 +90,7 @@ def test_the_python_interface_writes_nothing_either(runs: Path) -> None:
 
 
 @pytest.mark.full
-def test_the_only_figures_that_are_kept_say_the_options_and_of_several_the_runs_own_are_read(
+def test_the_only_metrics_that_are_kept_say_the_options_and_of_several_the_runs_own_are_read(
     runs: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     folder = runs / "chance"
@@ -111,7 +111,7 @@ def test_runs_scored_by_different_options_are_not_compared(runs: Path, options: 
         compare_pair(read_scored(runs / "oracle", options=options), read_scored(runs / "chance", options=other))
 
 
-def test_a_run_started_with_an_option_keeps_its_figures_in_results_json(made: Path, tmp_path: Path) -> None:
+def test_a_run_started_with_an_option_keeps_its_metrics_in_results_json(made: Path, tmp_path: Path) -> None:
     folder = tmp_path / "own"
     shutil.copytree(made / "oracle", folder)
     text = (folder / "run.json").read_text().replace('"matcher": "embeddings"', '"matcher": "exact"')

@@ -1,7 +1,7 @@
 """`--model kitchen` on toy kitchens that it was not trained on, beside what needs no eyes.
 
     pip install -e ".[run]"
-    python perf/kitchen_figures.py WORK
+    python perf/kitchen_scores.py WORK
 
 Prints the table of its card (barista_bench/models/checkpoints/kitchen/README.md): 21 videos of three seeds, the
 published sampling with LIMIT examples a task, greedy answers; intervals are 95%, over videos. Videos,
@@ -27,7 +27,7 @@ SEEDS = (311, 312, 313)
 VIDEOS = 7
 """Of each seed."""
 LIMIT = 100
-ASKED = {"runs": 1, "temperature": 0, "max_new_tokens": 256, "batch_size": 16, "progress": False}
+ASKED = {"repetitions": 1, "temperature": 0, "max_new_tokens": 256, "batch_size": 16, "progress": False}
 OTHERS = ("text_only:kitchen", "prior", "chance")
 
 
@@ -43,7 +43,9 @@ def main() -> None:
     print("| task | score | videos | kitchen | " + " | ".join(f"`{name}`" for name in OTHERS) + " | better than |")
     print("|---" * (5 + len(OTHERS)) + "|")
     for task in task_names("barista"):
-        scored = [asked(data, work / "runs" / name.replace(":", "-"), task, name) for name in ("kitchen", *OTHERS)]
+        scored = [
+            ask_and_score(data, work / "runs" / name.replace(":", "-"), task, name) for name in ("kitchen", *OTHERS)
+        ]
         print(row(*scored), flush=True)
 
 
@@ -58,7 +60,7 @@ def kitchens(out: Path) -> Path:
     return out
 
 
-def asked(data: Path, folder: Path, task: str, model: str) -> ScoredRun:
+def ask_and_score(data: Path, folder: Path, task: str, model: str) -> ScoredRun:
     run(data, folder, task=task, model=model, **ASKED)
     return score(folder / task)
 
@@ -66,15 +68,15 @@ def asked(data: Path, folder: Path, task: str, model: str) -> ScoredRun:
 def row(kitchen: ScoredRun, *others: ScoredRun) -> str:
     videos = {sample.example.video_id for sample in kitchen.samples}
     cells = [kitchen.task.name, f"`{kitchen.results.primary}`", str(len(videos))]
-    cells += [figure(scored) for scored in (kitchen, *others)]
+    cells += [metric(scored) for scored in (kitchen, *others)]
     differences = [compare_pair(kitchen, other) for other in others]
     pairs = zip(OTHERS, differences, strict=True)
     apart = [f"`{name}`" for name, pair in pairs if pair.low is not None and pair.low > 0]
     return f"| {' | '.join([*cells, ', '.join(apart) or 'none'])} |"
 
 
-def figure(scored: ScoredRun) -> str:
-    value = scored.results.figures[scored.results.primary]
+def metric(scored: ScoredRun) -> str:
+    value = scored.results.metrics[scored.results.primary]
     interval = "" if value.low is None or value.high is None else f" [{value.low:.3f}, {value.high:.3f}]"
     return f"{value.mean:.3f}{interval}"
 

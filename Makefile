@@ -131,7 +131,7 @@ test-full: $(VENV)/installed
 
 # The documentation site, strictly: a broken link, anchor or reference fails. `make test-full` builds it too.
 docs: $(VENV)/installed
-	$(BIN)/python -m mkdocs build --site-dir "$(abspath $(BUILD))/site"
+	PYTHONUTF8=1 $(BIN)/python -m mkdocs build --site-dir "$(abspath $(BUILD))/site"
 
 # What is uploaded: both archives, and a first command from a clean environment of the wheel.
 dist: $(VENV)/installed

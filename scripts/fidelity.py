@@ -75,7 +75,7 @@ def compare(shared: Path) -> dict[tuple[str, str], int]:
         environment = {**os.environ, "FIDELITY_NOTES": str(notes), "BARISTA_SHARED": str(shared)}
         subprocess.run([sys.executable, "-m", "pytest", "-q", *TESTS], cwd=ROOT, env=environment, check=True)
         counts: Counter[tuple[str, str]] = Counter()
-        for task, what, count in json.loads(notes.read_text()):
+        for task, what, count in json.loads(notes.read_text(encoding="utf-8")):
             counts[task, what] += count
     return counts
 
@@ -110,7 +110,7 @@ def effects(pack: Path) -> dict[str, dict[str, str]]:
 def build_examples(
     graph: SceneGraph, pack: Path, task: str, upstream: str, config: str, protocol: str
 ) -> dict[str, Example]:
-    stated = json.loads((pack / "frozen" / config / "config.json").read_text())["config"][upstream]
+    stated = json.loads((pack / "frozen" / config / "config.json").read_text(encoding="utf-8"))["config"][upstream]
     params = {"shuffle_seed": stated["shuffle_seed"], "limit": stated["limit"]}
     made = get_task("barista", task, options={"protocol": protocol})
     assert isinstance(made, GraphTask)
@@ -159,7 +159,7 @@ def meaning(parsed: Prediction | ParseError) -> object:
 def mark_effect(pack: Path, graph: SceneGraph) -> float:
     """The fraction of pixels that differ between marks by the release and by the paper."""
     fractions = []
-    for drawn in json.loads((pack / "marks" / "index.json").read_text()):
+    for drawn in json.loads((pack / "marks" / "index.json").read_text(encoding="utf-8")):
         video = graph[drawn["video_id"]]
         marks = [Mark(n, video.mask(item)) for n, item in enumerate(mark_order(video, drawn["frame_index"]), start=1)]
         size = (video.video.width, video.video.height)

@@ -129,7 +129,7 @@ class Chats:
         if not kept.exists():
             self._read(chats, out)
             kept.write_text(json.dumps([self.tasks, self.prompts, self.answers, self.images]))
-        self.tasks, self.prompts, self.answers, self.images = json.loads(kept.read_text())
+        self.tasks, self.prompts, self.answers, self.images = json.loads(kept.read_text(encoding="utf-8"))
         self.pixels = np.memmap(out / "images.u8", np.uint8, "r").reshape(-1, 3, HEIGHT, WIDTH)
         self.with_choices = [number for number, answer in enumerate(self.answers) if ANSWER.search(answer)]
         questions = (self.prompts[number][-1][-1] for number in self.with_choices)

@@ -44,7 +44,9 @@ def main() -> None:
     settings: dict[str, Any] = {name: str(value) for name, value in vars(args).items() if name != "exports"}
     settings |= {"exports": [str(path) for path in args.exports], "videos": sorted(training.videos)}
     kept, checkpoints = args.out / "settings.json", args.out / "checkpoints"
-    if kept.exists() and json.loads(kept.read_text()) != settings:  # a checkpoint of another must not go on as this one
+    if (
+        kept.exists() and json.loads(kept.read_text(encoding="utf-8")) != settings
+    ):  # a checkpoint of another must not go on as this one
         sys.exit(f"error: {args.out}: was trained with other settings, see {kept}. Fix: choose another --out")
     final = checkpoints / f"checkpoint-{args.steps}"
     if not (final / TRAINER_STATE_NAME).exists():  # TRL would add a step to a training that has all of them
@@ -52,7 +54,7 @@ def main() -> None:
     training.write(args.out)
     for name in ("adapter_config.json", "adapter_model.safetensors"):
         shutil.copyfile(final / name, args.out / name)
-    history = json.loads((final / TRAINER_STATE_NAME).read_text())["log_history"]
+    history = json.loads((final / TRAINER_STATE_NAME).read_text(encoding="utf-8"))["log_history"]
     losses = [{"step": entry["step"], "loss": entry["loss"]} for entry in history if "loss" in entry]
     figure, axes = plt.subplots(figsize=(6, 3), layout="constrained")
     axes.plot([entry["step"] for entry in losses], [entry["loss"] for entry in losses])

@@ -52,7 +52,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--accept", action="store_true", help="write new hashes down instead of refusing them")
     accept = parser.parse_args().accept
-    listed = json.loads(LISTED.read_text())
+    listed = json.loads(LISTED.read_text(encoding="utf-8"))
     for name, facts in listed.items():
         with tempfile.TemporaryDirectory() as folder:
             read = unpack(facts["package"], facts["version"], folder)

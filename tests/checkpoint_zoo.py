@@ -116,7 +116,7 @@ def _picture_sizes(kind: str) -> dict[str, Any]:
 
 
 def _write(path: Path, content: Mapping[str, Any]) -> None:
-    path.write_text(json.dumps(content))
+    path.write_text(json.dumps(content), encoding="utf-8")
 
 
 def _model(model_type: str, family: Family, folder: Path) -> PreTrainedModel:

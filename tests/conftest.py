@@ -77,7 +77,7 @@ def compared(request: pytest.FixtureRequest) -> Iterator[Compared]:
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     notes = os.environ.get("FIDELITY_NOTES")
     if notes and exitstatus == pytest.ExitCode.OK:
-        Path(notes).write_text(json.dumps(session.config.stash.get(_COMPARED, [])))
+        Path(notes).write_text(json.dumps(session.config.stash.get(_COMPARED, [])), encoding="utf-8")
 
 
 @pytest.fixture(scope="session")

@@ -369,6 +369,13 @@ def test_every_task_is_listed_with_its_question_answer_and_metric() -> None:
     assert "answered as the letter of a choice; headline figure accuracy; published with at most 500 examples" in text
 
 
+def test_a_terminal_that_lacks_a_character_gets_its_number() -> None:
+    prints = "from barista_bench.cli import commands, main; commands.run_command = lambda: print('\\u2212'); main()"
+    environment = os.environ | {"PYTHONIOENCODING": "latin-1"}
+    done = subprocess.run([sys.executable, "-c", prints], capture_output=True, check=False, env=environment)
+    assert (done.returncode, done.stdout) == (0, rb"\u2212" + b"\n"), done.stderr
+
+
 @pytest.mark.full
 def test_quiet_leaves_errors_alone(small_release: Path, tmp_path: Path) -> None:
     built = ["--source", str(small_release), "--configs", "relations", "--no-cache", "--out", str(tmp_path / "data")]

@@ -142,7 +142,7 @@ def test_the_batch_file_for_slurm_runs_in_two_shares_and_ends_in_a_report(
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_commands_and_files_that_pages_name_exist(page: Path) -> None:
-    text = page.read_text()
+    text = page.read_text(encoding="utf-8")
     for line in re.findall(r"^ {4}barista-bench (.*)$|`barista-bench ([^`]*)`", text, re.MULTILINE):
         words = shlex.split((line[0] or line[1]).partition("#")[0])
         if not words or words[0] == "COMMAND":

@@ -3,6 +3,7 @@
 import csv
 import json
 import logging
+import os
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,10 @@ MODELS = ["=1+1\x1b[31m\u202ered", "@SUM(1)\n\x9b2Jerror: none"]
 @pytest.fixture
 def release(tmp_path: Path) -> Path:
     """Three videos; one has a hostile name, all have hostile categories and values, one a record that is told of."""
+    try:
+        os.fsencode(VIDEO)
+    except UnicodeEncodeError:
+        pytest.skip("the names of files in this locale cannot hold every character")
     for number, (name, kind) in enumerate([("a", "capsule"), (VIDEO, "portafilter"), ("c", "fully automatic")]):
         content = document(kind)
         for category in content["categories"]:

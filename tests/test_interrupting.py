@@ -40,7 +40,7 @@ def until(seen: Callable[[], bool], process: subprocess.Popen[str]) -> None:
 
 def has_imported(name: str) -> Callable[[int, Path], bool]:
     """Whether a library of that name is in a process: C extensions show while they are used."""
-    return lambda leader, _: name in Path(f"/proc/{leader}/maps").read_text()
+    return lambda leader, _: name in Path(f"/proc/{leader}/maps").read_text(encoding="utf-8")
 
 
 @pytest.mark.full

@@ -1,5 +1,6 @@
 """The documentation site as it is built: whole, without a server and without a network."""
 
+import os
 import re
 import subprocess
 import sys
@@ -62,7 +63,9 @@ class Links(HTMLParser):
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site")
     command = [sys.executable, "-m", "mkdocs", "build", "--site-dir", str(folder)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, cwd=ROOT, capture_output=True, encoding="utf-8", check=False, env=os.environ | {"PYTHONUTF8": "1"}
+    )
     assert done.returncode == 0, done.stderr
     return folder
 

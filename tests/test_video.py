@@ -299,7 +299,7 @@ def test_a_huge_picture_is_refused_before_it_is_decoded_whatever_the_header_says
             open_reader(path)
         return str(caught.value)
 
-    before = int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() / 2**20
+    before = int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[1]) * resource.getpagesize() / 2**20
     told = measured(refusal)
     assert told["outcome"].startswith(str(path))
     assert told["mib"] - before < 100, "a picture of 16,000 x 16,000 takes at least 244 MiB"

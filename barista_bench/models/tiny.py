@@ -110,7 +110,7 @@ def _build(folder: Path, builder: Builder, seed: int) -> None:
 
 def _read_marker(folder: Path) -> dict[str, str | int] | None:
     try:
-        marker: dict[str, str | int] = json.loads((folder / _MARKER).read_text())
+        marker: dict[str, str | int] = json.loads((folder / _MARKER).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
     return marker

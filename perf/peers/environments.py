@@ -45,10 +45,10 @@ def interpreter(peer: str) -> Path:
 
 def _patch(model: Path) -> None:
     """Its class for Qwen2.5-VL loads bfloat16 only, and has no setting for it."""
-    text = model.read_text()
+    text = model.read_text(encoding="utf-8")
     if text.count(_HALF) != 1:
         raise SystemExit(f"{model}: {_HALF} does not stand there once. Fix: adapt the patch")
-    model.write_text(text.replace(_HALF, _FULL))
+    model.write_text(text.replace(_HALF, _FULL), encoding="utf-8")
 
 
 def _call(*command: str | Path) -> None:

@@ -92,7 +92,7 @@ def ask(side: str, job: Job, cores: str, threads: int) -> tuple[Cost, Answers]:
 
 
 def _end_of_log(job: Job) -> str:
-    return (job.out / "log").read_text()[-3000:]
+    return (job.out / "log").read_text(encoding="utf-8")[-3000:]
 
 
 def _variables(side: str, threads: int) -> dict[str, str]:
@@ -156,7 +156,7 @@ def _lmms_eval_arguments(job: Job) -> list[str | Path]:
 def _our_answers(job: Job) -> Answers:
     answers: Answers = defaultdict(list)
     (log,) = (job.out / "run").glob("*/samples.jsonl")
-    records = [json.loads(line) for line in log.read_text().splitlines()]
+    records = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
     for record in sorted(records, key=lambda record: record["repetition"]):
         answers[record["example_id"]].append(record["text"])
     return dict(answers)
@@ -166,11 +166,11 @@ def _lmms_eval_answers(job: Job) -> Answers:
     files = list((job.out / "results").rglob("*_samples_prompts.jsonl"))
     if not files:  # it ends with 0 whatever happens
         raise SystemExit(f"{LMMS_EVAL} failed: {_end_of_log(job)}")
-    records = [json.loads(line) for line in files[0].read_text().splitlines()]
+    records = [json.loads(line) for line in files[0].read_text(encoding="utf-8").splitlines()]
     given = {record["target"]: record["filtered_resps"] for record in records}
     return {key: [texts] if isinstance(texts, str) else texts for key, texts in given.items()}
 
 
 def _written_answers(job: Job) -> Answers:
-    answers: Answers = json.loads((job.out / "answers.json").read_text())
+    answers: Answers = json.loads((job.out / "answers.json").read_text(encoding="utf-8"))
     return answers

@@ -18,7 +18,7 @@ from barista_bench.benchmarks.kinds.choice_reading import read_choices
 from barista_bench.benchmarks.kinds.choice_words import _TABLE
 
 FORMS: list[dict[str, Any]] = [
-    json.loads(line) for line in Path(__file__).with_name("choice_forms.jsonl").read_text().splitlines()
+    json.loads(line) for line in Path(__file__).with_name("choice_forms.jsonl").read_text(encoding="utf-8").splitlines()
 ]
 CUPS = dict(zip("ABCDE", ["a white cup", "a red cup", "a blue cup", "a green cup", "a black cup"], strict=True))
 

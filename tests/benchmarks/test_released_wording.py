@@ -148,8 +148,8 @@ def test_criteria_keep_their_names_bands_and_words(prompts: Path) -> None:
 
 def changed(prompts: Path, folder: Path, old: str, new: str) -> Path:
     path = folder / "changed.yaml"
-    assert old in prompts.read_text()
-    path.write_text(prompts.read_text().replace(old, new))
+    assert old in prompts.read_text(encoding="utf-8")
+    path.write_text(prompts.read_text(encoding="utf-8").replace(old, new))
     return path
 
 
@@ -180,7 +180,7 @@ def test_a_file_with_every_known_hash_is_the_release_if_it_says_so(
     silent = changed(prompts, tmp_path, '"release": "barista",', "")
     assert read_wording("barista", "grounding", silent).wording.startswith("file:")
     assert not caplog.text, "a file that does not say so is not compared"
-    content = yaml.safe_load(prompts.read_text())
+    content = yaml.safe_load(prompts.read_text(encoding="utf-8"))
     content["tasks"]["activity"]["extra"]["frozen_question"] += " "
     (tmp_path / "one.yaml").write_text(yaml.safe_dump(content))
     assert read_wording("barista", "grounding", tmp_path / "one.yaml").wording.startswith("file:")

@@ -40,7 +40,7 @@ def released(folder: Path, tmp_path: Path, examples: list[Example], said: Record
 
 
 def edit(path: Path, change: Callable[[dict[str, Any]], object]) -> None:
-    records = [json.loads(line) for line in path.read_text().splitlines()]
+    records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     for record in records:
         change(record)
     write_records(path, records)

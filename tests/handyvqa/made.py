@@ -30,7 +30,7 @@ def record(item_id: str = "action_0000", **changes: Any) -> dict[str, Any]:
 
 def write_lines(path: Path, records: Sequence[object]) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
     return path
 
 

@@ -25,13 +25,13 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 def edit(path: Path, field: str, value: object) -> None:
     """Set the field at a dotted place of a JSON file; a callable makes it from what stood there."""
-    content = json.loads(path.read_text())
+    content = json.loads(path.read_text(encoding="utf-8"))
     *above, last = [int(part) if part.isdigit() else part for part in field.split(".")]
     inner = content
     for part in above:
         inner = inner[part]
     inner[last] = value(inner.get(last) if isinstance(inner, dict) else inner[last]) if callable(value) else value
-    path.write_text(json.dumps(content))
+    path.write_text(json.dumps(content), encoding="utf-8")
 
 
 def more(value: float) -> float:

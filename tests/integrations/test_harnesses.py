@@ -247,7 +247,7 @@ def in_order(path: Path, records):
     from barista_bench.harness.questions import question_sets
 
     by_example = {record.example_id: record for record in records}
-    (questions,) = question_sets(json.loads(json.loads(path.read_text())["settings"]))
+    (questions,) = question_sets(json.loads(json.loads(path.read_text(encoding="utf-8"))["settings"]))
     return [by_example[name] for name in questions.positions]
 
 

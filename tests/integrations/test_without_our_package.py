@@ -29,7 +29,7 @@ MISTAKES: dict[str, Callable[[str], str]] = {
 def write_answers(path: Path, answers: dict[str, str]) -> None:
     header = {"format": "barista_bench.predictions/1", "box_format": "xyxy/1000"}
     lines = [header, *({"example_id": name, "answer": answer} for name, answer in answers.items())]
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
 
 
 def our_metric(work: Path, task: str, metric: str, out: Path) -> float:

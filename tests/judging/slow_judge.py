@@ -12,7 +12,7 @@ from tests.judging.judges import ScriptedJudge, verdict
 
 def slow_judge(run: Path, asked: Path, pause: float, batch_size: int) -> None:
     def answer(request: Request, draw: int) -> Completion:
-        with asked.open("a") as file:
+        with asked.open("a", encoding="utf-8") as file:
             file.write(f"{request.request_id} {request.seeds[draw]}\n")
         time.sleep(pause)
         return verdict(hashlib.sha256(f"{request.request_id} {request.seeds[draw]}".encode()).digest()[0] % 11)

@@ -71,7 +71,7 @@ def wait_for(url: str, process: subprocess.Popen, log: Path, seconds: float = 12
                 return
         except OSError:
             time.sleep(0.3)
-    pytest.fail(f"the server did not start: {log.read_text()[-2000:]}")
+    pytest.fail(f"the server did not start: {log.read_text(encoding='utf-8')[-2000:]}")
 
 
 def requests() -> list[Request]:

@@ -19,7 +19,7 @@ SAMPLED = GenerationConfig(temperature=0.7, max_new_tokens=8)
 
 
 def change_json(file: Path, **changes: object) -> None:
-    file.write_text(json.dumps(json.loads(file.read_text()) | changes))
+    file.write_text(json.dumps(json.loads(file.read_text(encoding="utf-8")) | changes), encoding="utf-8")
 
 
 @contextmanager

@@ -35,7 +35,7 @@ def flat(box: tuple[int, int, int, int]) -> list[int]:
 
 def write_json(path: Path, content: object) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(content))
+    path.write_text(json.dumps(content), encoding="utf-8")
 
 
 def write_pictures(folder: Path, count: int = 3, size: tuple[int, int] = (WIDTH, HEIGHT)) -> list[str]:

@@ -72,7 +72,7 @@ def write_source(root: Path) -> Path:
 
 
 def write_map(path: Path, content: dict[str, Any] = MAP) -> str:
-    path.write_text(yaml.safe_dump(content))
+    path.write_text(yaml.safe_dump(content), encoding="utf-8")
     return str(path)
 
 

@@ -26,7 +26,7 @@ def test_the_example_of_tables_runs_as_it_is_written(tmp_path: Path, monkeypatch
     Path("annotations").mkdir()
     write_video(Path("annotations") / "v1.mp4")
     for name, content in FILES.items():
-        Path("map.yaml" if name == "map.yaml" else f"annotations/{name}").write_text(content)
+        Path("map.yaml" if name == "map.yaml" else f"annotations/{name}").write_text(content, encoding="utf-8")
     assert set(FILES) == {"boxes.csv", "facts.json", "map.yaml"}
     for command in COMMANDS:
         done = CliRunner().invoke(cli.app, shlex.split(command))

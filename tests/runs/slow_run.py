@@ -27,7 +27,7 @@ def slow_run(
 
         def answer(example_id: str, seed: int) -> str:
             time.sleep(pause)
-            with Path(f"{asked}-{rank}").open("a") as file:
+            with Path(f"{asked}-{rank}").open("a", encoding="utf-8") as file:
                 file.write(f"{example_id} {seed}\n")
             return chance._answer(example_id, seed)
 

@@ -142,7 +142,7 @@ def test_a_run_of_the_first_questions_alone_is_no_whole_submission(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def write(samples: Sequence[Scored], out: Path) -> Path:
-        out.write_text(str(len(samples)))
+        out.write_text(str(len(samples)), encoding="utf-8")
         return out
 
     monkeypatch.setitem(BENCHMARKS, "words", replace(BENCHMARK, submission=write))

@@ -28,7 +28,7 @@ def test_the_tutorial_runs_and_shows_what_it_speaks_of(
     )
     blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
     assert len(blocks) == 6
-    Path("tutorial.py").write_text("\n".join(blocks))
+    Path("tutorial.py").write_text("\n".join(blocks), encoding="utf-8")
     runpy.run_path("tutorial.py")
     written = capsys.readouterr().out
     for shown in ("micro_f1", "effect_size", "preparation", "missed", "grounding -> relations: odds ratio"):

@@ -88,9 +88,8 @@ def main() -> None:
     parser.add_argument("--causes", action="store_true", help="study causes of single answers instead")
     given = parser.parse_args()
     if given.causes:
-        print(
-            "| setting | videos | false rate | reports with causes | named in a report | exactly the fault | includes it |"
-        )
+        causes = ("false rate", "reports with causes", "named in a report", "exactly the fault", "includes it")
+        print(f"| setting | videos | {' | '.join(causes)} |")
         print("|---|---|---|---|---|---|---|")
         jobs_of_causes = [(n, v, given.per_video, given.studies) for n in given.settings for v in given.videos]
         with Pool(given.processes) as pool:

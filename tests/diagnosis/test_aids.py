@@ -10,9 +10,7 @@ from barista_bench.aids.texts import TOLERANCE, parts_lines
 from barista_bench.benchmarks import get_task
 from barista_bench.core.boxes import DEFAULT_BOX_FORMAT, BoxFormat
 from barista_bench.errors import ConfigError, DataError
-from tests.diagnosis.conftest import Aids
-
-TASKS = [name for _, name in TASK_LEVELS]
+from tests.diagnosis.conftest import TASKS, Aids
 
 
 @pytest.mark.parametrize("name", TASKS)

@@ -73,6 +73,7 @@ def test_a_reader_that_lacks_only_objects_is_said_to_lack_them(
     assert any(sentence.startswith("Given object boxes, 1.00 ") for sentence in sentences(found, causes([found])))
 
 
+@pytest.mark.full
 def test_a_diagnosis_that_was_killed_goes_on_and_says_the_same(
     config: DiagnoseConfig, kitchen_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -141,6 +142,7 @@ def test_a_dry_run_prints_the_plan_and_asks_nothing(kitchen_data: Path, tmp_path
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.full
 def test_python_diagnoses_as_the_command_does(
     config: DiagnoseConfig, kitchen_data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -153,6 +155,7 @@ def test_python_diagnoses_as_the_command_does(
     assert "<table" in found._repr_html_()
 
 
+@pytest.mark.full
 def test_the_shares_of_two_models_are_compared_in_pairs(
     config: DiagnoseConfig, kitchen_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -22,6 +22,7 @@ def _answered(file: Path, data: Path, out: Path, model: str) -> Path:
     return out / "grounding"
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("upstream", "most"), [("oracle", 0.001), ("chance", 1.0)])
 def test_own_answers_cost_what_their_errors_cost(
     upstream: str, most: float, kitchen_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -40,6 +41,7 @@ def test_own_answers_cost_what_their_errors_cost(
     assert (own.change.value < -0.5) == (upstream == "chance")
 
 
+@pytest.mark.full
 def test_own_answers_are_part_of_the_runs_identity(kitchen_data: Path, tmp_path: Path) -> None:
     with pytest.raises(DataError):
         diagnose(_config(kitchen_data, tmp_path / "d", tmp_path / "own/grounding"))

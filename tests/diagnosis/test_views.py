@@ -7,14 +7,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from barista_bench.aids.levels import TASK_LEVELS
 from barista_bench.aids.transformed import mirrored, reversed_clip
 from barista_bench.aids.views import paint
 from barista_bench.benchmarks import get_task
 from barista_bench.core.boxes import DEFAULT_BOX_FORMAT
 from barista_bench.diagnosis.running import DiagnoseConfig, diagnose
 from barista_bench.runs.ask import runner
-from tests.diagnosis.conftest import Aids
+from tests.diagnosis.conftest import TASKS, Aids
 from tests.diagnosis.test_pictures import Watcher, watcher  # noqa: F401  (a fixture)
 
 FRAME = np.random.default_rng(3).integers(0, 255, (90, 160, 3), dtype=np.uint8)
@@ -31,7 +30,7 @@ def test_painting_hides_the_areas_or_the_rest_and_nothing_else(keep: bool) -> No
     assert len(np.unique(painted[hidden], axis=0)) == 1
 
 
-@pytest.mark.parametrize("name", [name for _, name in TASK_LEVELS])
+@pytest.mark.parametrize("name", TASKS)
 def test_a_question_mirrored_twice_is_the_same(name: str, aids_of: Aids) -> None:
     _, examples, book = aids_of(name)
     for example in examples:
@@ -73,6 +72,7 @@ def test_a_reversed_clip_closes_what_was_opened_and_reversed_twice_asks_the_same
     assert len(kinds) == 3
 
 
+@pytest.mark.full
 def test_views_hide_equal_areas_and_mirror_the_pictures(kitchen_data: Path, tmp_path: Path, watcher: Watcher) -> None:  # noqa: F811
     def shown(**view: str) -> dict[str, np.ndarray]:
         watcher.requests.clear()
@@ -91,6 +91,7 @@ def test_views_hide_equal_areas_and_mirror_the_pictures(kitchen_data: Path, tmp_
         assert np.array_equal(picture, plain[name][:, ::-1])
 
 
+@pytest.mark.full
 def test_a_model_that_answers_the_old_question_is_caught_in_a_mirror(kitchen_data: Path, tmp_path: Path) -> None:
     settings = {"task": ("hand_object",), "model": "oracle", "limit": 12, "workers": 1, "view": ("mirrored",)}
     (found,) = diagnose(DiagnoseConfig(data=str(kitchen_data), out=tmp_path / "hands", **settings))

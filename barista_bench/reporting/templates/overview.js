@@ -5,6 +5,7 @@ import { leaderboard } from "./leaderboard.js";
 import { graphOf } from "./propagation.js";
 import { questions } from "./questions.js";
 import { shownIfShort } from "./tables.js";
+
 /** @import { Tab } from "./shapes.d.ts" */
 
 /** The section "Why it fails" of the page; null without diagnoses. */

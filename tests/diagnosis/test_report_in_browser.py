@@ -46,7 +46,7 @@ def test_the_first_screen_says_why_and_a_sample_shows_what_was_told(chromium: Br
         page = watched.page
         page.locator("#why").wait_for()
         assert _bottom(watched, "#why p.why") <= 860, "without scrolling"
-        assert "Given object boxes, .32" in page.locator("#why p.why").inner_text()
+        assert "Given object boxes, .3" in page.locator("#why p.why").inner_text()
         page.evaluate("location.hash = '#barista_relations'")
         page.locator("#count").wait_for()
         assert page.locator("#why").count() == 0

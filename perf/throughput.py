@@ -1,7 +1,7 @@
 """Throughput of the transformers runner.
 
     python perf/throughput.py [--quick]                    a tiny model on the CPU, beside plainer ways
-    python perf/throughput.py --size 4b --vendor qwen3_vl  a GPU: random weights of a real size, by batch size
+    python perf/throughput.py --size 4b --architecture qwen3_vl  a GPU: random weights of a real size, by batch size
 
 On the CPU the same examples are asked in three ways, in turn: by `run` (batches, frames decoded ahead), one at a time
 (decode, generate, next), and without overlap (decode everything, then generate in batches). Answers must be equal, the
@@ -58,7 +58,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--size", choices=("tiny", "4b"), default="tiny", help="4b needs a GPU of 24 GB or more")
-    parser.add_argument("--vendor", choices=sorted(ARCHITECTURES), help="of random weights; qwen3_vl needs torchvision")
+    parser.add_argument(
+        "--architecture", choices=sorted(ARCHITECTURES), help="of random weights; qwen3_vl needs torchvision"
+    )
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--batch-sizes", nargs="+", type=_batch_size, default=[1, 2, 4, 8, 16, 32, "auto"])
     parser.add_argument("--examples", type=_positive, help="how many")

@@ -119,7 +119,7 @@ CALLED: dict[str, tuple[list[Callable], set[str]]] = {
     "studio": ([open_workspace, studio_server, study_server], {"by", "compare", "browser"}),
     "studio invite": ([Study], {"task", "out"}),
     "publish": ([publication, Pusher.publish], {"dry_run", "token_env"}),
-    "publish check": ([write_submission_file], {"repetition"}),
+    "publish check": ([write_submission_file], {"run"}),
     "export lmms-eval-tasks": ([RunConfig], {"config"}),
     "publish submission": (
         [make_submission, SubmissionTarget, Destination],
@@ -370,7 +370,7 @@ def test_every_task_is_listed_with_its_question_answer_and_metric() -> None:
 
 
 def test_a_terminal_that_lacks_a_character_gets_its_number() -> None:
-    prints = "from barista_bench.cli import commands, main; commands.run_command = lambda: print('\\u2212'); main()"
+    prints = "from barista_bench.files.text_out import echo; echo('\\u2212')"
     environment = os.environ | {"PYTHONIOENCODING": "latin-1"}
     done = subprocess.run([sys.executable, "-c", prints], capture_output=True, check=False, env=environment)
     assert (done.returncode, done.stdout) == (0, rb"\u2212" + b"\n"), done.stderr

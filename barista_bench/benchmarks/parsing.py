@@ -29,7 +29,7 @@ _DECODER = json.JSONDecoder()
 def strip_fence(text: str) -> str:
     """Return the body of the first fenced block, else the text, without white space around it.
 
-    >>> unfenced("Here you are: ```json\\n[1]\\n``` Bye.")
+    >>> strip_fence("Here you are: ```json\\n[1]\\n``` Bye.")
     '[1]'
     """
     body = _FENCE.search(text[:MAX_ANSWER])

@@ -3,8 +3,6 @@ sets.
 """
 
 import os
-import sys
-from io import TextIOWrapper
 
 EXIT_INTERRUPTED = 130
 """Exit code after Ctrl-C, as shells have it."""
@@ -13,9 +11,6 @@ INTERRUPTED_LINE = "interrupted"
 
 def main() -> None:
     """Run the command line. Ctrl-C ends it with one line, even while the commands are still being imported."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # a Latin-1 terminal has no minus sign
     try:
         from barista_bench.cli.commands import run_command
 

@@ -222,7 +222,7 @@ class Evidence(_Column):
 class GraphEvidence(TypedFields):
     """The part of a scene graph that a question was generated from, equal for all benchmarks.
 
-    Args:
+    Attributes:
         video_id: the graph's video.
         frames: frames of that video that the question is about, ascending; the first and the last of a span.
         object_ids: ids of `graph_instances`, the objects asked about first.
@@ -236,7 +236,7 @@ class GraphEvidence(TypedFields):
 class Visibility(TypedFields):
     """How well the objects of a question can be seen; None if that is unknown.
 
-    Args:
+    Attributes:
         area: smallest fraction of the frame, 0 to 1, that the box of an object covers at the moments asked about.
         seconds: time in the shown frames of the object that is visible for the shortest time.
         hidden: largest fraction of an object's median mask area that is missing at the moments asked about, 0 to 1.

@@ -22,7 +22,7 @@ _STRUCTURAL = re.compile(r"[<>{}\[\]|`#]")
 def fence_material(fields: Mapping[str, str]) -> tuple[str, str]:
     """Return the name of the markers, and the material as one line of JSON.
 
-    >>> name, line = fenced({"answer": "a <b> cup"})
+    >>> name, line = fence_material({"answer": "a <b> cup"})
     >>> line, name.startswith("MATERIAL-")
     ('{"answer": "a \\\\u003cb\\\\u003e cup"}', True)
     """

@@ -177,7 +177,7 @@ def mean_statistics(
 ) -> SumStatistics:
     """Return statistics of plain means over samples, and `coverage`, the fraction of readable answers.
 
-    >>> mean_statistics([{"accuracy": 1.0}, {"accuracy": 0.0}], [True, False]).published_figures()
+    >>> mean_statistics([{"accuracy": 1.0}, {"accuracy": 0.0}], [True, False]).published_metrics()
     {'accuracy': 0.5, 'coverage': 0.5}
     """
     names = list(dict.fromkeys(name for score in scores for name in score))

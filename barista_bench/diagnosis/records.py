@@ -365,7 +365,7 @@ def _text_finding(diagnosis: Diagnosis) -> str:
 def _format_short(value: float) -> str:
     """Return two decimals without a leading zero, as in papers.
 
-    >>> _short(0.214), _short(-0.03), _short(1), _short(-0.001)
+    >>> _format_short(0.214), _format_short(-0.03), _format_short(1), _format_short(-0.001)
     ('.21', '-.03', '1.00', '.00')
     """
     text = f"{value:.2f}"

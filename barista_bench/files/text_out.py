@@ -15,6 +15,7 @@ import ipaddress
 import logging
 import os
 import re
+import sys
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -43,7 +44,7 @@ _SYSTEM_REMEDIES = {
 def make_printable(text: str, keep: str = "") -> str:
     r"""Keep printable characters and those in `keep`; escape all others (controls, bidi marks, lone surrogates).
 
-    >>> print(printable("caf\u00e9\x1b[2J\nerror: none \u202e"))
+    >>> print(make_printable("caf\u00e9\x1b[2J\nerror: none \u202e"))
     café\x1b[2J\nerror: none \u202e
     """
     if text.isprintable():
@@ -132,11 +133,16 @@ def system_problem(error: OSError) -> str:
 
 
 def echo(*lines: str, color: str | None = None, err: bool = False) -> None:
-    """Write to the terminal. Each argument is one line, with any content."""
+    """Write to the terminal. Each argument is one line, with any content.
+
+    A character that the terminal's encoding lacks becomes its number.
+    """
     import typer  # here, since models and readers use this module too
 
+    encoding = (sys.stderr if err else sys.stdout).encoding or "utf-8"
     for line in lines:
-        typer.secho(make_printable(one_full_stop(line)), fg=color, err=err)
+        text = make_printable(one_full_stop(line)).encode(encoding, "backslashreplace").decode(encoding)
+        typer.secho(text, fg=color, err=err)
 
 
 class LogFormatter(logging.Formatter):

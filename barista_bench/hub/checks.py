@@ -320,7 +320,7 @@ def interval_of(metric: MetricValue) -> tuple[float, float] | None:
 def round_for_publication(metric: float) -> float:
     """Return a score in published form.
 
-    >>> published(0.53412)
+    >>> round_for_publication(0.53412)
     53.41
     """
     return round(metric * SCALE, DIGITS)

@@ -230,7 +230,7 @@ def _ranges(spans: Iterable[tuple[int, int]]) -> list[ReleaseRange]:
 def ranges_of(frames: Iterable[int]) -> list[ReleaseRange]:
     """Return frames as ranges of consecutive frames.
 
-    >>> [(span.image_id_start, span.image_id_end) for span in runs_of([4, 0, 1, 5])]
+    >>> [(span.image_id_start, span.image_id_end) for span in ranges_of([4, 0, 1, 5])]
     [(0, 2), (4, 6)]
     """
     rows = enumerate(sorted(set(frames)))

@@ -213,7 +213,7 @@ SPOKEN = {
 def speak(verb: str) -> str:
     """Return a verb as it is written before a noun.
 
-    >>> spoken("reach"), participle(spoken("pick")), spoken("pour")
+    >>> speak("reach"), participle(speak("pick")), speak("pour")
     ('reach for', 'picking up', 'pour')
     """
     return SPOKEN.get(verb, verb)

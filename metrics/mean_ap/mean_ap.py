@@ -132,7 +132,7 @@ def pack(columns: Mapping[IouType, Column]) -> bytes:
     """Pack the texts as JSON, followed by each array in the .npy format.
 
     >>> column = Column(np.array([1]), np.array([False]), np.ones((1, 4)), None, None, np.array([0]), ["cup"])
-    >>> copy = unpacked(packed({"bbox": column}))["bbox"]
+    >>> copy = unpack(pack({"bbox": column}))["bbox"]
     >>> copy.boxes.tolist(), copy.scores, copy.names
     ([[1.0, 1.0, 1.0, 1.0]], None, ['cup'])
     """

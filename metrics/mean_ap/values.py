@@ -20,7 +20,7 @@ Bools = NDArray[np.bool_]
 def as_sortable(codes: Ints, count: int) -> NDArray[np.integer[Any]]:
     """Return codes below `count` in the type that numpy sorts fastest: up to 16 bits, by radix.
 
-    >>> sortable(np.array([2**15]), 2**15 + 1).tolist()
+    >>> as_sortable(np.array([2**15]), 2**15 + 1).tolist()
     [32768]
     """
     return codes.astype(np.int16) if count <= 2**15 else codes

@@ -56,7 +56,7 @@ class Releases:
             open_release = BENCHMARKS[task.benchmark].open_release
             assert open_release is not None
             items = task.examples(open_release(self.root(type(task)), None), sampling)
-        return sampling.sample([task.stamped(item) for item in items if isinstance(item, Example)])
+        return sampling.sample([task.stamp(item) for item in items if isinstance(item, Example)])
 
     def sha256(self, task: type[Task]) -> str:
         """The SHA-256 of the annotations, which are the files that are text."""

@@ -68,7 +68,7 @@ class TellingPrompt(Activity):
 
 
 class LostColumn(Activity):
-    def stamped(self, example: Example) -> Example:
+    def stamp(self, example: Example) -> Example:
         return replace(example, inputs={**example.inputs, "unnamed": 1})
 
 
@@ -93,7 +93,7 @@ def releases(source_of: Callable[[str], Path]) -> Releases:
 @pytest.mark.parametrize("task", BROKEN, ids=lambda task: task.__name__)
 def test_a_broken_task_is_told_which_law_it_breaks_for_which_example(task: type[Task], releases: Releases) -> None:
     with pytest.raises(LawError, match=BROKEN[task]) as raised:
-        check_task(task, [task().stamped(example) for example in releases.examples(Activity)])
+        check_task(task, [task().stamp(example) for example in releases.examples(Activity)])
     assert str(raised.value).startswith("barista/activity by the protocol")
     assert "Fix: " in str(raised.value)
 

@@ -159,7 +159,7 @@ def test_the_look_of_marks_is_that_of_the_set(kitchen_release: Path, tmp_path: P
 def test_several_runs_are_several_folders(six_frozen: Path, tmp_path: Path) -> None:
     run(six_frozen, tmp_path / "ours", task="activity", model="chance", repetitions=3)
     done = export_run(tmp_path / "ours", tmp_path / "released")
-    assert [folder.name for folder in done.folders] == ["run_0", "run_1", "run_2"]
+    assert [folder.name for folder in done.folders] == ["repetition_0", "repetition_1", "repetition_2"]
     import_run(done.folders, tmp_path / "again")
     first, other = (score(tmp_path / folder).results.metrics["accuracy"].repetitions for folder in ("ours", "again"))
     assert first == other

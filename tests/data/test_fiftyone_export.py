@@ -31,7 +31,7 @@ def test_every_answer_is_a_sample_with_its_image_boxes_texts_and_scores(six_froz
     arguments = ["export", "run", str(tmp_path / "run"), "--format", "fiftyone", "--out", str(tmp_path / "made")]
     assert CliRunner().invoke(cli.app, arguments).exit_code == 0
     samples = read(tmp_path / "made")
-    assert [(sample["example_id"], sample["run"]) for sample in samples] == [
+    assert [(sample["example_id"], sample["repetition"]) for sample in samples] == [
         (sample["example_id"], number) for sample in samples[::2] for number in (0, 1)
     ]
     assert len({sample["_id"]["$oid"] for sample in samples}) == len(samples) == 4

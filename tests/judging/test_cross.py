@@ -276,7 +276,7 @@ def test_agreement_with_people_equals_scikit_learns(two_judges: list[JudgedRun])
 def test_ratings_are_read_from_csv_and_jsonl_and_a_line_separator_in_a_text_ends_no_record(tmp_path: Path) -> None:
     table, lines = tmp_path / "r.csv", tmp_path / "r.jsonl"
     table.write_text(
-        "example_id,criterion,score,model,run\na,accuracy,7,m,\nb\u2028b,accuracy,0,,2\n", encoding="utf-8"
+        "example_id,criterion,score,model,repetition\na,accuracy,7,m,\nb\u2028b,accuracy,0,,2\n", encoding="utf-8"
     )
     lines.write_text(
         '{"example_id": "a", "criterion": "accuracy", "score": 7, "model": "m"}\n\n'

@@ -29,7 +29,7 @@ def scripts(monkeypatch):
         (["--size", "7b"], "invalid choice"),
         (["--batch-sizes", "1", "0"], "no number of 1 or more"),
         (["--examples", "many"], "no number of 1 or more"),
-        (["--vendor", "resnet"], "invalid choice"),
+        (["--architecture", "resnet"], "invalid choice"),
     ],
 )
 def test_arguments_that_make_no_sense_are_refused(scripts, capsys, arguments, named):
@@ -39,7 +39,7 @@ def test_arguments_that_make_no_sense_are_refused(scripts, capsys, arguments, na
 
 
 def test_a_tiny_model_goes_through_the_measurement_of_a_gpu(scripts, one_thread, capsys):
-    given = "--vendor gemma3 --device cpu --examples 3 --new-tokens 4 --batch-sizes 1 2 auto"
+    given = "--architecture gemma3 --device cpu --examples 3 --new-tokens 4 --batch-sizes 1 2 auto"
     scripts[0].main(given.split())
     lines = capsys.readouterr().out.splitlines()
     rows = [line for line in lines if line.startswith("|")][2:]

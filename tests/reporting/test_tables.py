@@ -64,13 +64,13 @@ def test_where_all_scores_are_equal_every_place_with_the_metric_says_what_the_or
         f"decides micro F1 of equal: {spread}."
     )
     runs = {"ranked": ranked, "partly": partly, "unmoved": unmoved, "equal": equal}
-    assert tables.compute_metrics([(name, run.results) for name, run in runs.items()]).note.endswith(f" {sentence}")
+    assert tables.metrics_table([(name, run.results) for name, run in runs.items()]).note.endswith(f" {sentence}")
     board = leaderboard("garden", "Garden", [TaskStanding("garden / fruit", runs)], Analyses())
     assert board.table.note.endswith(f" {sentence}")
     assert summary_line(equal.results).endswith(f"the order of the examples decides: {spread}")
     for run in (ranked, partly, unmoved, made_run(examples)):
         assert "order" not in summary_line(run.results)
-        assert "order" not in tables.compute_metrics([("model", run.results)]).note
+        assert "order" not in tables.metrics_table([("model", run.results)]).note
 
 
 def test_what_the_order_decides_is_read_from_the_metric() -> None:

@@ -34,11 +34,11 @@ DESCRIBED: dict[str, Any] = {
 
 
 def sample(
-    example: str, run: int = 0, text: str | None = "yes", status: Status = Status.OK, **more: Any
+    example: str, repetition: int = 0, text: str | None = "yes", status: Status = Status.OK, **more: Any
 ) -> SampleRecord:
     prompt, media = more.pop("prompt", digest("prompt", example)), more.pop("media", digest("media", example))
     fingerprint = more.pop("fingerprint", digest(1, prompt, media))
-    return SampleRecord("", fingerprint, example, run, status, text, prompt=prompt, media=media, **more)
+    return SampleRecord("", fingerprint, example, repetition, status, text, prompt=prompt, media=media, **more)
 
 
 SAMPLES = [sample(f"e{number:02}", run) for number in range(8) for run in range(3)]
@@ -58,7 +58,9 @@ def make(
     model = {name: value for name, value in described["identity"]["model"].items() if name != "box_format"}
     generation = described["identity"]["generation"]
     key_of = sample_keys(model, generation)
-    keyed = [msgspec.structs.replace(s, key=s.key or key_of(s.example_id, s.fingerprint, s.run)) for s in samples]
+    keyed = [
+        msgspec.structs.replace(s, key=s.key or key_of(s.example_id, s.fingerprint, s.repetition)) for s in samples
+    ]
     asked = {s.example_id: s.fingerprint for s in reversed(keyed)}
     lines = (json.dumps({"example_id": name, "fingerprint": asked[name]}) for name in sorted(asked))
     (folder / "inputs.jsonl").write_bytes(b"".join(seal(line.encode()) for line in lines))

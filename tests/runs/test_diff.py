@@ -106,7 +106,7 @@ def test_a_sample_that_differs_is_counted_by_what_differs(
         assert counted(difference) == kinds
         for kind, count in kinds.items():
             places = [("e01", run) for run in range(3 - count, 3)]
-            assert [(s.example_id, s.run) for s in difference.first_samples[kind]] == places  # type: ignore[index]
+            assert [(s.example_id, s.repetition) for s in difference.first_samples[kind]] == places  # type: ignore[index]
     assert difference.is_same is not bool(kinds)
     if "answer" in kinds:
         (shown,) = diff(a, b).first_samples["answer"]
@@ -122,9 +122,9 @@ def test_samples_of_only_one_run_are_named(tmp_path: Path) -> None:
     difference = diff(make(tmp_path / "a", SAMPLES[:20]), make(tmp_path / "b", [*SAMPLES[2:], sample("new")]))
     assert (difference.samples, difference.common) == ((20, 23), 18)
     assert counted(difference) == {"only_first": 2, "only_second": 5}
-    assert [(s.example_id, s.run) for s in difference.first_samples["only_first"]] == [("e00", 0), ("e00", 1)]
+    assert [(s.example_id, s.repetition) for s in difference.first_samples["only_first"]] == [("e00", 0), ("e00", 1)]
     only_second = [("e06", 2), ("e07", 0), ("e07", 1), ("e07", 2), ("new", 0)]
-    assert [(s.example_id, s.run) for s in difference.first_samples["only_second"]] == only_second
+    assert [(s.example_id, s.repetition) for s in difference.first_samples["only_second"]] == only_second
 
 
 def test_statuses_are_counted_by_both_sides(tmp_path: Path) -> None:
@@ -219,7 +219,7 @@ def test_what_models_wrote_reaches_no_terminal_as_a_command(tmp_path: Path) -> N
 def test_long_answers_are_shown_where_they_part(tmp_path: Path) -> None:
     a = make(tmp_path / "a", [sample("e", text="x" * 5000 + "cup" + "y" * 5000)])
     text = as_text(diff(a, make(tmp_path / "b", [sample("e", text="x" * 5000 + "can" + "y" * 5000)])))
-    [line] = [line for line in text.splitlines() if "e run 0" in line]
+    [line] = [line for line in text.splitlines() if "e repetition 0" in line]
     assert "cup" in line
     assert "can" in line
     assert len(line) < 250

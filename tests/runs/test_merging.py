@@ -93,7 +93,7 @@ def test_of_two_records_of_a_sample_a_finished_one_counts_and_of_finished_ones_t
         ({"model": "oracle"}, "model.name 'oracle', but .*first with 'chance'"),
         ({"temperature": 0.0}, "generation.temperature 0.0"),
         ({"limit": 3}, "limit 3"),
-        ({"repetitions": 2}, "runs 2"),
+        ({"repetitions": 2}, "repetitions 2"),
     ],
 )
 def test_runs_under_other_conditions_are_refused_and_the_difference_named(

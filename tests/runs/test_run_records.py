@@ -72,7 +72,7 @@ def counted(folder: Path) -> tuple[int, int]:
     return len(read_samples(folder).samples), diff(folder, folder).common
 
 
-@pytest.mark.parametrize("name", ["key", "fingerprint", "example_id", "run", "text", "checksum", "prompt"])
+@pytest.mark.parametrize("name", ["key", "fingerprint", "example_id", "repetition", "text", "checksum", "prompt"])
 def test_a_byte_that_was_overwritten_costs_one_sample_everywhere_and_it_is_asked_again(
     dataset: Path, folder: Path, name: str, caplog: pytest.LogCaptureFixture
 ) -> None:

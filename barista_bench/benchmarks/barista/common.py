@@ -34,7 +34,7 @@ def thin_frames(frames: Frames, fraction: float) -> Frames:
     """The even part of the frames that the release keeps: of a single one, that before the middle.
 
     >>> import numpy as np
-    >>> thinned(np.arange(10), 0.1).tolist(), thinned(np.arange(10), 0.3).tolist()
+    >>> thin_frames(np.arange(10), 0.1).tolist(), thin_frames(np.arange(10), 0.3).tolist()
     ([4], [0, 4, 9])
     """
     count = max(1, round(len(frames) * fraction))

@@ -106,7 +106,7 @@ def read_time(value: object, frame_seconds: Sequence[float]) -> float | None:
 def snap(time: float, grid: Sequence[float]) -> float:
     """Return the intended time of the sorted grid: the nearest within `SNAP`, else the time itself, in milliseconds.
 
-    >>> snapped(3.9, [0.0, 4.0]), snapped(5.12345, [0.0, 4.0]), snapped(4.2, [4.0, 4.3])
+    >>> snap(3.9, [0.0, 4.0]), snap(5.12345, [0.0, 4.0]), snap(4.2, [4.0, 4.3])
     (4.0, 5.123, 4.3)
     """
     index = bisect_left(grid, time)

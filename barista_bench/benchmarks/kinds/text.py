@@ -25,7 +25,7 @@ METRICS = {"lexical_f1": "f1", "lexical_precision": "precision", "lexical_recall
 def lexical_statistics(overlaps: Sequence[Overlap | None], categories: Iterable[str]) -> SumStatistics:
     """Return means over all samples, and `per_category`; None is a sample without a readable answer: 0.
 
-    >>> result = lexical_statistics([Overlap(1.0, 1.0, 1.0), None], ["a", "b"]).published_figures()
+    >>> result = lexical_statistics([Overlap(1.0, 1.0, 1.0), None], ["a", "b"]).published_metrics()
     >>> result["lexical_f1"], result["coverage"], result["per_category"]["b"]["support"]
     (0.5, 0.5, 1)
     """

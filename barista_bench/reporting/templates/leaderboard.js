@@ -18,8 +18,8 @@ const MARKS =
   "△: likely, p is below 0.05 only before Holm's correction; ≈: no clear difference; too few " +
   "videos: with 5 units or fewer, p cannot be below 0.05.";
 const RANKS =
-  "A model's rank, averaged over tasks. The rank in a task is 1 plus the number of models whose interval is entirely above its own. " +
-  "Baselines, people and incomplete runs have no rank.";
+  "A model's rank, averaged over tasks. The rank in a task is 1 plus the number of models whose interval is " +
+  "entirely above its own. Baselines, people and incomplete runs have no rank.";
 
 /**
  * Rows by the figure of a column, those without one last; as they stand for none.

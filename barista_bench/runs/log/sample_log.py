@@ -41,7 +41,7 @@ LOG_FILE = "samples.jsonl"
 MAX_LINE = 64 * 2**20
 """Bytes of one line that are read."""
 LOCK_WAIT = 1.0
-"""Seconds after which a lock counts as held: a process that only checks (`running_elsewhere`) releases it at once."""
+"""Seconds after which a lock counts as held: `find_running_elsewhere`, which only checks, releases it at once."""
 
 _LOG_NAME = re.compile(r"samples(?:-(0|[1-9][0-9]{0,5}))?\.jsonl")
 _NAMED_LINES = 5

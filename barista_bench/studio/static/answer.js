@@ -23,8 +23,8 @@ const HOW = {
 };
 const ABOUT =
   "You see the images and the question that a model gets, without the reference. Your answers and their times " +
-  "are stored as a run, which you can score and report like a model's. A larger number keeps the questions so far. You can stop " +
-  "and continue at any time.";
+  "are stored as a run, which you can score and report like a model's. A larger number keeps the questions " +
+  "so far. You can stop and continue at any time.";
 
 /**
  * @param {URLSearchParams} query

@@ -77,7 +77,8 @@ function showStage(state) {
  */
 function partsOf(block, practice, system) {
   const texts = [node("h3", {}, "Answer format"), node("p", { class: "asked-text" }, system)];
-  const first = `${counted(block.practice, "question")} to practise. They do not count, and you see the right answer after each.`;
+  const practised = counted(block.practice, "question");
+  const first = `${practised} to practise. They do not count, and you see the right answer after each.`;
   const then = `${counted(block.counted, "question")} that count. You do not see the right answers. ${CHECKS}`;
   return [
     node("p", {}, `A question and its answer: ${block.about}.`),

@@ -20,8 +20,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
+from barista_bench.core.statistics import holm
 from barista_bench.diagnosis.estimates import ALPHA, believes_any_text, cause_p, is_unused
-from barista_bench.stats.comparison import holm
 from tests.diagnosis.responders import LEVELS, SETTINGS, as_values, estimated, named_causes, study, truth
 
 KINDS = ("share", "gain", "uptake", "remainder", "text", "plain")

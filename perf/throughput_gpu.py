@@ -21,10 +21,11 @@ from PIL import Image
 from transformers import PreTrainedModel, ProcessorMixin
 
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart
+from barista_bench.core.settings import check_settings
 from barista_bench.models import tiny
 from barista_bench.models.base import Completion, GenerationConfig, ModelIdentity, Request
 from barista_bench.models.local.model import TransformersModel
-from barista_bench.models.settings import TransformersSettings, check_settings
+from barista_bench.models.settings import TransformersSettings
 
 IMAGE = (1280, 720)
 

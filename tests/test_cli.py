@@ -26,9 +26,9 @@ from barista_bench.cli import commands as cli
 from barista_bench.cli.annotate_commands import DescribingSettings
 from barista_bench.cli.output import echo
 from barista_bench.cli.tree import SECTIONS
-from barista_bench.data.folder import build
 from barista_bench.data.frozen import read_frozen
 from barista_bench.data.manifest import read_manifest
+from barista_bench.data.settings import BuildSettings
 from barista_bench.data.trace import trace
 from barista_bench.demo import demo
 from barista_bench.diagnosis.running import DiagnoseConfig
@@ -36,11 +36,11 @@ from barista_bench.doctor import examine
 from barista_bench.errors import ConfigError, RecordError
 from barista_bench.files.text_out import LogFormatter
 from barista_bench.generate.audit import choice_sets
-from barista_bench.generate.generator import generate
+from barista_bench.generate.settings import GenerateSettings
 from barista_bench.generate.writing.config import QuestionConfig, RewordConfig
 from barista_bench.hub.publishing import publication
-from barista_bench.hub.pushing import Destination, Pusher
-from barista_bench.hub.submission import SubmissionTarget, make_submission
+from barista_bench.hub.pushing import Pusher
+from barista_bench.hub.settings import SubmissionSettings
 from barista_bench.interchange.exporting import export_run
 from barista_bench.interchange.importing import import_run
 from barista_bench.interchange.mask_formats import read_mask_tracks
@@ -51,6 +51,7 @@ from barista_bench.other_graphs.importing import import_graphs
 from barista_bench.reporting import write_report
 from barista_bench.reporting.paper import set_statistics
 from barista_bench.runs.ask.config import RunConfig, check_settings
+from barista_bench.runs.decide.planning import plan_table, plan_tasks
 from barista_bench.runs.diff import diff
 from barista_bench.runs.log_reader import compact, merge
 from barista_bench.runs.score.scoring import score
@@ -79,7 +80,7 @@ COMMANDS = {
 # {command: (what it calls, its flags that are no keyword there)}
 CALLED: dict[str, tuple[list[Callable], set[str]]] = {
     "mini": ([write_kitchen], set()),
-    "generate": ([generate], {"dry_run"}),
+    "generate": ([GenerateSettings], {"dry_run"}),
     "import-graph": ([import_graphs], {"from_"}),
     "show audit": ([choice_sets], {"runs", "out"}),
     "validate": ([validate], {"strict", "show", "benchmark", "videos"}),
@@ -87,7 +88,7 @@ CALLED: dict[str, tuple[list[Callable], set[str]]] = {
     "show tasks": ([], {"json"}),
     "show setup": ([examine], {"json"}),
     "show stats": ([SceneGraph, statistics, write_statistics, set_statistics], {"json", "domain_draft"}),
-    "build": ([build], {"protocol"}),
+    "build": ([BuildSettings], set()),
     "demo": ([demo], {"browser"}),
     "run": ([RunConfig], {"config", "dry_run"}),
     "evaluate": ([RunConfig], {"config"}),
@@ -112,6 +113,7 @@ CALLED: dict[str, tuple[list[Callable], set[str]]] = {
     "compare": ([load_results, compare_runs], {"csv", "option", "json"}),
     "compare agreement": ([load_results, answer_agreement], {"option"}),
     "compare all": ([load_results, analysis_tables, write_tables], {"option"}),
+    "plan": ([load_results, plan_tasks, plan_table], {"json", "model", "against"}),
     "judge": ([JudgeConfig], {"config"}),
     "compare judges": ([load_results], {"out", "human", "vendor", "option"}),
     "generate questions": ([QuestionConfig], {"config"}),
@@ -119,12 +121,9 @@ CALLED: dict[str, tuple[list[Callable], set[str]]] = {
     "studio": ([open_workspace, studio_server, study_server], {"by", "compare", "browser"}),
     "studio invite": ([Study], {"task", "out"}),
     "publish": ([publication, Pusher.publish], {"dry_run", "token_env"}),
-    "publish check": ([write_submission_file], {"run"}),
-    "export lmms-eval-tasks": ([RunConfig], {"config"}),
-    "publish submission": (
-        [make_submission, SubmissionTarget, Destination],
-        {"runs", "out", "model_folder", "results_repo", "push", "pull_request", "token_env"},
-    ),
+    "publish answers": ([write_submission_file], {"run"}),
+    "export lmms-eval-tasks": ([RunConfig], set()),
+    "publish submission": ([SubmissionSettings], set()),
 }
 
 
@@ -408,7 +407,7 @@ def test_quiet_leaves_errors_alone(small_release: Path, tmp_path: Path) -> None:
         assert shown.stdout.strip(), name
         assert "wrote " not in shown.stdout, name
     alone = invoke(cli.app, ["-q", *results["compare"], "--json"])
-    assert set(json.loads(alone.stdout)) == {"comparisons", "beside", "costs"}
+    assert set(json.loads(alone.stdout)) == {"comparisons", "beside", "costs", "stopped"}
 
 
 def test_help_has_what_most_need_before_what_few_do() -> None:
@@ -472,6 +471,19 @@ def test_help_lists_a_setting_under_the_models_that_read_it() -> None:
     assert "--batch-size" in sections["Local checkpoints:"]
     assert "--device" in sections["Local checkpoints:"]
     assert "--limit <int>" in sections["Options:"]
+
+
+@pytest.mark.parametrize(
+    ("command", "sections"),
+    [
+        ("build", {"Options", "Rare settings"}),
+        ("generate", {"Options", "Rare settings", "Related commands"}),
+        ("publish submission", {"Arguments", "Options", "Upload"}),
+    ],
+)
+def test_a_command_has_only_sections_of_its_own_settings(command: str, sections: set[str]) -> None:
+    shown = invoke(cli.app, [*command.split(), "--help"], terminal_width=200).output
+    assert set(re.findall(r"^(\w.*):$", shown, re.MULTILINE)) == sections
 
 
 def test_quiet_and_no_progress_keep_the_bars_of_libraries_away(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ def test_the_first_output_leads_to_commands_that_exist() -> None:
     shown = invoke(cli.app, [])
     assert shown.exit_code == 0
     commands = [shlex.split(line) for line in re.findall(r"^  barista-bench (.*?) {2,}", shown.output, re.MULTILINE)]
-    assert [words[0] for words in commands] == ["demo", "show", "validate", "build", "evaluate"]
+    assert [words[0] for words in commands] == ["demo", "show", "validate", "evaluate"]
     known = get_command(cli.app).commands
     for words in commands:
         command = known.get(" ".join(words[:2])) or known[words[0]]

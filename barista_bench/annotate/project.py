@@ -92,6 +92,7 @@ class ProjectSettings(records.ProjectRecord, frozen=True, kw_only=True):
 
     Args:
         propagator: `flow`, `flow:colour`, `copy_nearest`, `lucas_kanade`, `sam:CHECKPOINT`, or another package's.
+        second_opinion: a second propagator; frames on which the two disagree are doubtful. Empty: none.
         segments: from contact signal to segments.
         detector: an open-vocabulary detector of transformers, or `sam3:CHECKPOINT`, which bootstraps the contact signal
             and finds words; null for none.
@@ -101,6 +102,7 @@ class ProjectSettings(records.ProjectRecord, frozen=True, kw_only=True):
     """
 
     propagator: str = "flow"
+    second_opinion: str = ""
     segments: SegmentSettings = SegmentSettings()
     detector: str | None = None
     segmenter: str | None = "grabcut"

@@ -17,9 +17,9 @@ from barista_bench.benchmarks import parse_pairs
 from barista_bench.cli.output import begin_output, echo, is_quiet, print_json_alone, print_result, show_bars, warn
 from barista_bench.cli.tree import Commands
 from barista_bench.core.guarding import raise_faults
+from barista_bench.core.settings import CLUSTER_HELP
 from barista_bench.errors import BaristaError, BudgetError, ConfigError
 from barista_bench.files.text_out import LogFormatter, system_problem
-from barista_bench.runs.ask.config import CLUSTER_HELP
 from barista_bench.version import __version__
 
 if TYPE_CHECKING:
@@ -78,16 +78,20 @@ def split_names(*texts: str) -> tuple[str, ...]:
 
 @contextmanager
 def scored_runs(
-    folders: list[Path], data: str | None, root: Path | None, option: list[str] | None
+    folders: list[Path], data: str | None, root: Path | None, option: list[str] | None, *, with_stopped: bool = False
 ) -> Iterator[tuple[ScoredRun, ...]]:
-    """Yield the runs in the given folders, scored as the flags ask.
+    """Yield the runs in the given folders, scored as the flags ask; runs that stopped early are printed instead, or
+    come last.
 
     Raises TaskError at the end of the `with` statement where the code of a task raised: all else is done by then.
     """
     from barista_bench.api import load_results
+    from barista_bench.runs.score.results import summary_line
 
     evaluation = load_results(folders, data=data, root=root, options=parse_pairs(option or []))
-    yield evaluation.runs
+    for run in () if with_stopped else evaluation.stopped:
+        print_result(summary_line(run.results))
+    yield (*evaluation.runs, *evaluation.stopped) if with_stopped else evaluation.runs
     raise_faults(chain(evaluation.unscored.values(), *(run.task.faults for run in evaluation.runs)))
 
 
@@ -163,8 +167,7 @@ First steps, offline and without a GPU:
 
 The way of the data, with videos and models of yours:
   barista-bench validate FOLDER                             is every record, mask and video of a release sound?
-  barista-bench build --source FOLDER --out data            questions from its scene graphs
-  barista-bench evaluate data --model MODEL --out runs      answers, scores, and runs/report/report.html
+  barista-bench evaluate FOLDER --model MODEL --out runs    questions, answers, scores, and runs/report/report.html
 
 All commands: barista-bench --help. One of them: barista-bench COMMAND --help."""
 

@@ -7,14 +7,16 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any
 
 import typer
 
-from barista_bench.benchmarks import BENCHMARKS, get_benchmark, get_task, parse_pairs
-from barista_bench.cli.app import Cluster, Json, Progress, Protocol, app, exit_on_error, protocol_options, split_names
+from barista_bench.benchmarks import BENCHMARKS, get_benchmark, get_task
+from barista_bench.cli.app import Json, Progress, app, exit_on_error, split_names
+from barista_bench.cli.flags import flag_command, resolve_flags
 from barista_bench.cli.output import echo, print_json, print_result, warn
 from barista_bench.cli.tree import ParentCommand
+from barista_bench.data.settings import BuildSettings
 from barista_bench.errors import ConfigError
 from barista_bench.files.owned_folders import STATISTICS, check_target, replacing_folder
 from barista_bench.scene_graph import Problem, SceneGraph, validate as check
@@ -277,81 +279,15 @@ def _set_statistics(data: Path, benchmark: str, out: Path, plots: bool, json: bo
     echo(f"wrote {out / 'statistics.md'}")
 
 
-@app.command()
-def build(
-    source: Annotated[
-        str,
-        typer.Option(
-            help="Data root, or a Hub dataset id such as ramblr/BARISTA; of other benchmarks, the annotations' folder."
-        ),
-    ],
-    out: Annotated[
-        Path | None, typer.Option(help="Dataset folder to write; named after the benchmark by default.")
-    ] = None,
-    benchmark: Annotated[str, typer.Option(help="Whose release it is.")] = "barista",
-    videos: Annotated[
-        Path | None, typer.Option(help="Folder of another benchmark's videos, if not below the source.")
-    ] = None,
-    configs: Annotated[
-        list[str] | None, typer.Option(help="Configs to write, separated by commas or repeated; all by default.")
-    ] = None,
-    frames: Annotated[
-        Literal["frozen", "linked"], typer.Option(help="Store the pixels (frozen), or decode from the videos (linked).")
-    ] = "frozen",
-    sampling: Annotated[
-        list[str] | None,
-        typer.Option(help="Change of the published sampling, e.g. limit=50 or relations.frame_step=100."),
-    ] = None,
-    split_file: Annotated[Path | None, typer.Option(help='JSON {"train": [video ids], "test": [video ids]}.')] = None,
-    revision: Annotated[str | None, typer.Option(help="Commit of a Hub dataset.")] = None,
-    num_proc: Annotated[int, typer.Option(help="Number of processes; does not change the result.")] = 1,
-    cluster: Cluster = None,
-    protocol: Protocol = "release",
-    jpeg_quality: Annotated[
-        int, typer.Option(help="JPEG quality of frozen frames. The released harness uses 75.")
-    ] = 75,
-    cache: Annotated[
-        bool, typer.Option(help="Also prepare the datasets cache, so that you can load the dataset from any folder.")
-    ] = True,
-    strict: Annotated[bool, typer.Option(help="Stop at the first error in the release.")] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only count the examples by preparation and class.")
-    ] = False,
-    layout: Annotated[
-        Literal["ours", "release"],
-        typer.Option(help="A dataset folder (ours), or frozen JSONL for the benchmark's own harness (release)."),
-    ] = "ours",
-    prompts: Annotated[
-        str | None,
-        typer.Option(help="Prompts for the sentences frozen with --layout release; the packaged ones by default."),
-    ] = None,
-    progress: Progress = True,
-) -> None:
+@flag_command(app, BuildSettings, config=False, hidden=("options",))
+def build(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `check_settings` checks it)
     """Build a dataset folder from a benchmark's release: load_dataset("barista", "relations")."""
     from barista_bench.data.folder import build as make
 
     with exit_on_error():
-        built = make(
-            source,
-            out,
-            benchmark=benchmark,
-            videos=videos,
-            configs=split_names(*(configs or ())) or None,
-            frames=frames,
-            sampling=parse_pairs(sampling or []),
-            split_file=str(split_file) if split_file else None,
-            revision=revision,
-            num_proc=num_proc,
-            cluster=cluster,
-            options=protocol_options(protocol),
-            jpeg_quality=jpeg_quality,
-            cache=cache,
-            strict=strict,
-            dry_run=dry_run,
-            progress=progress,
-            layout=layout,
-            prompts=prompts,
-        )
+        settings = resolve_flags(BuildSettings, flags)
+        built = make(**dict(settings))
+    dry_run = settings.dry_run
     for name in built.empty:
         warn(f"{name}: no examples in this release: left out")
     tell = print_result if dry_run else echo  # a dry run only reports

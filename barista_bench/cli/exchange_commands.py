@@ -1,4 +1,4 @@
-"""Commands that exchange data and results: publish, publish check, run import, export run,
+"""Commands that exchange data and results: publish, publish answers, run import, export run,
 export lmms-eval-tasks.
 """
 
@@ -49,7 +49,7 @@ def publish(
             print_result(Pusher(find_token(token_env), Destination(to_main=True)).publish(to_publish, public=public))
 
 
-@app.command("publish check")
+@app.command("publish answers")
 def submission(
     run: Annotated[Path, typer.Argument(help="Run folder; the reference answers may be hidden.")],
     out: Annotated[Path, typer.Option(help="File to write: .json or .jsonl.")] = Path("submission.jsonl"),
@@ -146,14 +146,13 @@ def export_run(
 _HIDDEN = {"image_format", *(RunConfig.model_fields.keys() - QUESTION_SETTINGS)}
 
 
-@flag_command(app, RunConfig, positional="data", hidden=_HIDDEN, name="export lmms-eval-tasks")
+@flag_command(app, RunConfig, positional="data", config=False, hidden=_HIDDEN, name="export lmms-eval-tasks")
 def lmms_eval_tasks(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
     """Write task files for lmms-eval and print their folder: --include_path $(barista-bench export lmms-eval-tasks
     DATA).
     """
     from barista_bench.harness.lmms_eval import write_tasks
 
-    del flags["config"]  # a run file has settings of asking too
     with exit_on_error():
         folder, names = write_tasks({"task": "all", **named_flags(flags)})
     echo(f"wrote {', '.join(names)}", err=True)

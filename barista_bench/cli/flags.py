@@ -6,7 +6,7 @@ import glob
 import inspect
 import os
 import types
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
 
@@ -18,19 +18,20 @@ from barista_bench.cli.output import is_quiet, show_bars, write_sections
 from barista_bench.cli.tree import ParentCommand
 from barista_bench.core.model_names import ABLATIONS, BASELINES
 from barista_bench.core.plugins import plugin_entries
+from barista_bench.core.settings import SettingsTable, check_settings
+from barista_bench.hub.settings import UploadSettings
 from barista_bench.models.served.settings import ServedSettings
 from barista_bench.models.settings import (
     CheckpointSettings,
     GeneratorSettings,
-    SettingsTable,
     TransformersSettings,
     VllmSettings,
     WeightSettings,
 )
-from barista_bench.runs.ask.config import ModelSettings, SpendingSettings, resolve
+from barista_bench.runs.ask.config import SpendingSettings, StoppingSettings, resolve
 
 if TYPE_CHECKING:
-    from barista_bench.models.settings import SettingsT
+    from barista_bench.core.settings import SettingsT
 
 RARE = "Rare settings"
 _ARGUMENTS, _OPTIONS = "Arguments", "Options"
@@ -50,31 +51,46 @@ class FlagsBySection(ParentCommand):
         write_sections(formatter, sections)
 
 
-_CONFIG = Annotated[Path | None, typer.Option(help="Settings file: YAML, one `name: value` per line.")]
-_DRY_RUN = Annotated[
-    bool, typer.Option("--dry-run", help="Count requests, images, tokens and cost without asking anything.")
-]
-CONFIG_FLAG = inspect.Parameter("config", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_CONFIG)
-DRY_RUN_FLAG = inspect.Parameter("dry_run", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=_DRY_RUN)
+def _keyword(name: str, default: object, annotation: object) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+CONFIG_FLAG = _keyword(
+    "config", None, Annotated[Path | None, typer.Option(help="Settings file: YAML, one `name: value` per line.")]
+)
+
+
+def switch(name: str, text: str) -> inspect.Parameter:
+    """Return a flag that is off unless it is given, for `more` flags of a command."""
+    return _keyword(name, False, Annotated[bool, typer.Option(f"--{name.replace('_', '-')}", help=text)])
+
+
+DRY_RUN_FLAG = switch("dry_run", "Count requests, images, tokens and cost without asking anything.")
 
 
 def flag_command(
     group: typer.Typer,
-    settings_type: type[ModelSettings],
+    settings_type: type[SettingsTable],
     *,
-    positional: str,
+    positional: str = "",
+    config: bool = True,
     dry_run: bool = False,
+    more: Sequence[inspect.Parameter] = (),
     hidden: Collection[str] = (),
     **command: Any,  # noqa: ANN401  (as typer's `command` has it)
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Make a function of keywords a command with one flag per field, except the `hidden` fields.
+    """Make a function of keywords a command with one flag per field.
 
-    `positional` names the field that may be given without its flag. Flags have no defaults: None or an empty list means
-    "not given", and `named_flags` drops such values.
+    `positional` names the field that may be given without its flag, and `hidden` the fields without a flag; `config`,
+    `dry_run` and `more` add flags. Flags have no defaults: None or an empty list means "not given", and `named_flags`
+    drops such values. With `config`, a file or the environment may give a required setting.
     """
     fields = {name: field for name, field in settings_type.model_fields.items() if name not in hidden}
-    parameters = [_parameter(name, field, name == positional) for name, field in fields.items()]
-    parameters += [CONFIG_FLAG, DRY_RUN_FLAG] if dry_run else [CONFIG_FLAG]
+    parameters = [
+        _parameter(settings_type, name, field, positional=name == positional, has_file=config)
+        for name, field in fields.items()
+    ]
+    parameters += [*([CONFIG_FLAG] if config else []), *([DRY_RUN_FLAG] if dry_run else []), *more]
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
         function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
@@ -93,10 +109,16 @@ def resolve_flags(settings_type: type[SettingsT], flags: dict[str, Any], **defau
     """Return the settings that a command's flags make, with progress bars unless --quiet. Removes `config` from the
     flags.
     """
-    file, flags_set = flags.pop("config"), named_flags(flags)
-    if is_quiet():
-        flags_set["progress"] = False
-    settings = resolve(settings_type, flags_set, file=file, defaults={"progress": True, **defaults})
+    has_file, file = "config" in flags, flags.pop("config", None)
+    flags_set = named_flags(flags)
+    if "progress" in settings_type.model_fields:
+        defaults = {"progress": True, **defaults}
+        if is_quiet():
+            flags_set["progress"] = False
+    if has_file:
+        settings = resolve(settings_type, flags_set, file=file, defaults=defaults)
+    else:
+        settings = check_settings(settings_type, {**defaults, **flags_set})
     show_bars(bool(getattr(settings, "progress", True)))
     return settings
 
@@ -129,7 +151,9 @@ _COMPLETIONS: dict[str, Callable[..., list[str]]] = {
     "task": complete_tasks,
 }
 _TABLES: dict[str, tuple[type[SettingsTable], ...]] = {
+    "Upload": (UploadSettings,),
     "Costs": (SpendingSettings,),
+    "Fewer answers": (StoppingSettings,),
     "Models that write text": (GeneratorSettings,),
     "Served models": (ServedSettings,),
     "Local checkpoints": (WeightSettings, CheckpointSettings, TransformersSettings),
@@ -142,23 +166,28 @@ _RARELY_SET = frozenset(
 )
 
 
-def _parameter(name: str, field: FieldInfo, positional: bool) -> inspect.Parameter:
+def _parameter(
+    table: type[SettingsTable], name: str, field: FieldInfo, *, positional: bool, has_file: bool
+) -> inspect.Parameter:
     text, default = str(field.description), field.get_default(call_default_factory=True, validated_data={})
-    if not field.is_required() and default not in (None, (), {}, False):
+    if default is True:
+        text += f" [default: {name.replace('_', '-')}]"
+    elif not field.is_required() and default is not False and default not in (None, (), {}, ""):
         text += f" [default: {','.join(default) if isinstance(default, tuple) else default}]"
-    # Rare settings form one section; settings that only one engine reads have a section each.
-    panel = next(
-        (title for title, tables in _TABLES.items() if any(_is_declared(table, name) for table in tables)), None
-    )
-    panel = RARE if name in _RARELY_SET else panel
-    option = typer.Option(help=text, rich_help_panel=panel, autocompletion=_COMPLETIONS.get(name))
+    # A switch needs its opposite only where something else may have turned it on.
+    names = () if has_file or default is not False or name == "progress" else (f"--{name.replace('_', '-')}",)
+    option = typer.Option(*names, help=text, rich_help_panel=_panel(table, name), autocompletion=_COMPLETIONS.get(name))
     annotation = Annotated[_type(field), typer.Argument(help=text) if positional else option]  # type: ignore[valid-type]
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+    is_required = field.is_required() and not has_file
+    return _keyword(name, inspect.Parameter.empty if is_required else None, annotation)
 
 
-def _is_declared(table: type[SettingsTable], name: str) -> bool:
-    """Whether a table declares the setting itself and does not inherit it."""
-    return name in vars(table).get("__annotations__", {})
+def _panel(table: type[SettingsTable], name: str) -> str | None:
+    """Return the section of a setting: rare settings form one; settings that only some models read have one each."""
+    if name in _RARELY_SET:
+        return RARE
+    declaring = ((title, part) for title, parts in _TABLES.items() for part in parts if issubclass(table, part))
+    return next((title for title, part in declaring if name in vars(part).get("__annotations__", {})), None)
 
 
 def _type(field: FieldInfo) -> Any:  # noqa: ANN401  (a type, which has no type of its own)
@@ -168,11 +197,11 @@ def _type(field: FieldInfo) -> Any:  # noqa: ANN401  (a type, which has no type 
     annotation = field.annotation
     if annotation is bool:
         return bool | None
-    if get_origin(annotation) is tuple:
+    if get_origin(annotation) in (tuple, Mapping):  # a mapping as `name=value` texts
         return list[str] | None
     alternatives = get_args(annotation) if get_origin(annotation) in (Union, types.UnionType) else (annotation,)
     not_none = [option for option in alternatives if option is not type(None)]
     not_none = [get_args(option)[0] if get_args(option)[:1] == (int,) else option for option in not_none]  # `Count`
-    if len(not_none) == 1 and (not_none[0] in (int, float) or get_origin(not_none[0]) is Literal):
+    if len(not_none) == 1 and (not_none[0] in (int, float, Path) or get_origin(not_none[0]) is Literal):
         return not_none[0] | None
     return str | None

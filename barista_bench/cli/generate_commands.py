@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from barista_bench.cli.app import Cluster, Progress, app, exit_on_error, parsed_box_format, scored_runs, split_names
+from barista_bench.cli.app import app, exit_on_error, parsed_box_format, scored_runs, split_names
+from barista_bench.cli.flags import flag_command, resolve_flags, switch
 from barista_bench.cli.output import echo, print_result, warn
 from barista_bench.cli.tree import ParentCommand
 from barista_bench.core.guarding import raise_faults
+from barista_bench.generate.settings import GenerateSettings
 
 if TYPE_CHECKING:
     from barista_bench.generate.generator import FamilyReport
@@ -19,43 +21,11 @@ if TYPE_CHECKING:
 _SHOWN_REASONS = 3
 
 
-@app.command(cls=ParentCommand)
-def generate(
-    source: Annotated[Path, typer.Option(help="Scene graphs in the release layout: one folder per video.")],
-    out: Annotated[
-        Path | None, typer.Option(help="New folder for a release of each family and the evidence of each item.")
-    ] = None,
-    families: Annotated[
-        str, typer.Option(help="Benchmarks whose questions to generate, separated by commas.")
-    ] = "vista,handyvqa,tog_bench,egocot",
-    per_subtask: Annotated[int, typer.Option(help="Maximum number of items per subtask.")] = 200,
-    seed: Annotated[int, typer.Option(help="Seed; the same graphs, domain and seed give the same bytes.")] = 0,
-    domain: Annotated[
-        Path | None, typer.Option(help="Domain file: names, values and their relations; coffee making by default.")
-    ] = None,
-    review: Annotated[
-        Path | None,
-        typer.Option(help="Completed review.jsonl of an earlier run: rejected items are dropped, revised texts used."),
-    ] = None,
-    ceiling: Annotated[
-        float | None,
-        typer.Option(
-            help="Accuracy that a text-only guesser may reach on a subtask (`show audit`); chance by default."
-        ),
-    ] = None,
-    difficulty: Annotated[
-        str, typer.Option(help="Difficulty of the questions: easy, medium, hard or a range of these.")
-    ] = "easy:hard",
-    strict: Annotated[
-        bool, typer.Option(help="Fail and write nothing if one of the families has no questions.")
-    ] = False,
-    dry_run: Annotated[
-        bool, typer.Option(help="Only estimate the yield of each family, and name what would increase it.")
-    ] = False,
-    num_proc: Annotated[int, typer.Option(help="Processes.")] = 1,
-    cluster: Cluster = None,
-    progress: Progress = True,
-) -> None:
+_DRY_RUN = switch("dry_run", "Only estimate the yield of each family, and name what would increase it.")
+
+
+@flag_command(app, GenerateSettings, config=False, more=(_DRY_RUN,))
+def generate(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `check_settings` checks it)
     """Generate question sets for other benchmarks from any scene graph, each answer computed and proved.
 
     Then run `build --benchmark NAME --source OUT/NAME`, as for the benchmark's own release.
@@ -64,38 +34,16 @@ def generate(
     from barista_bench.generate.forecast import forecast
     from barista_bench.generate.generator import generate as make, missing_lines, read_missing
 
+    dry_run = flags.pop("dry_run")
     with exit_on_error():
+        settings = resolve_flags(GenerateSettings, flags)
         if dry_run:
-            expected = forecast(
-                source,
-                split_names(families),
-                per_subtask=per_subtask,
-                seed=seed,
-                domain=domain,
-                ceiling=ceiling,
-                difficulty=difficulty,
-                num_proc=num_proc,
-                progress=progress,
-            )
-            echo(*expected.lines())
+            echo(*forecast(**dict(settings)).lines())
             return
-        if out is None:
+        if settings.out is None:
             raise ConfigError("out: is not given. Fix: name a new folder with --out, or give --dry-run")
-        reports = make(
-            source,
-            out,
-            split_names(families),
-            per_subtask=per_subtask,
-            seed=seed,
-            domain=domain,
-            review=review,
-            ceiling=ceiling,
-            difficulty=difficulty,
-            strict=strict,
-            num_proc=num_proc,
-            cluster=cluster,
-            progress=progress,
-        )
+        out = settings.out
+        reports = make(**dict(settings))
     for report in reports:
         _print_report(report)
     for report in reports:

@@ -5,19 +5,23 @@ from __future__ import annotations
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from barista_bench.cli.app import Data, Json, Options, Root, app, exit_on_error, scored_runs
+from barista_bench.cli.flags import flag_command, resolve_flags
 from barista_bench.cli.output import echo, print_json, print_result
 from barista_bench.cli.tree import ParentCommand
 from barista_bench.core.resampling import PERMUTATIONS
-from barista_bench.errors import ConfigError, DataError
+from barista_bench.core.settings import part_of
+from barista_bench.errors import DataError
 from barista_bench.files.text_out import decimal
 from barista_bench.files.writing import write_whole
+from barista_bench.hub.settings import SubmissionSettings, SubmissionTarget
 from barista_bench.runs.score.costs import costs_in_words
 from barista_bench.runs.score.results import summary_line
+from barista_bench.runs.score.scoring import split_stopped
 
 if TYPE_CHECKING:
     from barista_bench.stats import AnswerAgreement, Comparison
@@ -50,7 +54,7 @@ def report(
 
     with exit_on_error():
         check_target(out, REPORT)
-        with scored_runs(folders, data, root, option) as scored:
+        with scored_runs(folders, data, root, option, with_stopped=True) as scored:
             size = round(max_size * 1_000_000)
             html, markdown = write_report(
                 scored,
@@ -106,19 +110,23 @@ def compare(
     with exit_on_error():
         if csv is not None:
             check_place(csv)
-        with scored_runs(folders, data, root, option) as runs:
-            comparisons = compare_runs(runs, permutations=permutations)
+        with scored_runs(folders, data, root, option, with_stopped=True) as scored:
+            runs, stopped = split_stopped(scored)
+            comparisons = compare_runs(runs, permutations=permutations) if len(runs) > 1 or not stopped else ()
             if csv is not None:
                 write_whole(csv, to_csv(Table.of_frame("comparisons", comparison_table(comparisons))))
             circumstances = differing_circumstances(runs)
             labels = run_labels(runs)
             costs = {f"{run.task.name}, {labels[run.folder]}": run.results.timing.costs for run in runs}
+            decisions = {str(run.folder): summary_line(run.results) for run in stopped}
             if json:
                 dumped = {
                     run: {name: cost.model_dump() for name, cost in of_run.items()} for run, of_run in costs.items()
                 }
                 compared = [asdict(item) for item in comparisons]
-                print_json({"comparisons": compared, "beside": circumstances, "costs": dumped})
+                print_json({"comparisons": compared, "beside": circumstances, "costs": dumped, "stopped": decisions})
+            for line in decisions.values():
+                print_result(line)
             for item in comparisons:
                 print_result(comparison_line(item))
             if (shares := compared_shares(read_diagnoses(folders))).rows:
@@ -208,45 +216,15 @@ def agreement_line(row: AnswerAgreement) -> str:
     return f"{row.benchmark}/{row.task}, {raters}: {measured}; {row.examples} examples, {row.pairs} pairs"
 
 
-@app.command("publish submission")
-def submit(
-    runs: Annotated[list[Path], typer.Argument(help="Run folders of one model, one per task.")],
-    model_repo: Annotated[str, typer.Option(help="Repository of the model on the Hub: org/model.")],
-    dataset_repo: Annotated[str, typer.Option(help="Repository of the benchmark's dataset on the Hub.")],
-    out: Annotated[Path, typer.Option(help="Folder for the files; must hold nothing else.")] = Path("submission"),
-    model_name: Annotated[str | None, typer.Option(help="Name of the model in the runs, if it differs.")] = None,
-    model_folder: Annotated[
-        Path | None,
-        typer.Option(help="Local copy of the model repository; new results are merged into its card and results."),
-    ] = None,
-    dataset: Annotated[
-        str | None,
-        typer.Option(help="Dataset with the trusted references and images: a built folder, or a Hub dataset."),
-    ] = None,
-    adapter: Annotated[
-        str | None, typer.Option(help="Adapter that the runs must have used: a folder, or a Hub id.")
-    ] = None,
-    data: Annotated[str | None, typer.Option(help="Current location of the runs' dataset, if it has moved.")] = None,
-    root: Root = None,
-    dataset_revision: Annotated[str | None, typer.Option(help="Commit of --dataset-repo, 40 digits.")] = None,
-    results_repo: Annotated[str | None, typer.Option(help="Dataset repository that a leaderboard Space reads.")] = None,
-    judge: Annotated[str | None, typer.Option(help="Judge whose scores to submit, if a run has several.")] = None,
-    date: Annotated[str | None, typer.Option(help="Date of the evaluation, ISO 8601.")] = None,
-    source_url: Annotated[str | None, typer.Option(help="https address where readers can inspect the results.")] = None,
-    source_name: Annotated[str | None, typer.Option(help="Name of the source.")] = None,
-    allow_incomplete: Annotated[
-        bool, typer.Option("--allow-incomplete", help="Accept unfinished runs; they are marked.")
-    ] = False,
-    push: Annotated[
-        bool, typer.Option("--push", help="Upload the files. Without it nothing leaves this machine.")
-    ] = False,
-    pull_request: Annotated[bool, typer.Option("--pull-request", help="Upload to pull requests; the default.")] = False,
-    branch: Annotated[
-        str | None, typer.Option(help="Upload to this branch, or to an open pull request: refs/pr/7.")
-    ] = None,
-    to_main: Annotated[bool, typer.Option("--to-main", help="Upload to main.")] = False,
-    token_env: Annotated[str | None, typer.Option(help="Environment variable with the token, if not HF_TOKEN.")] = None,
-) -> None:
+@flag_command(
+    app,
+    SubmissionSettings,
+    positional="runs",
+    config=False,
+    hidden=("source_user", "source_org"),
+    name="publish submission",
+)
+def submit(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `check_settings` checks it)
     """Write a model's results in the format of leaderboards on the Hub, check them, and upload them if asked to.
 
     Inspect the files in OUT first: model/ (.eval_results, README.md) and results/ (for a leaderboard Space).
@@ -256,55 +234,38 @@ def submit(
     from barista_bench.hub.pushing import Destination, Pusher, find_token
     from barista_bench.hub.submission import make_submission
 
-    target = {
-        "model_repo": model_repo,
-        "dataset_repo": dataset_repo,
-        "dataset_revision": dataset_revision,
-        "model_name": model_name,
-        "date": date,
-        "source_url": source_url,
-        "source_name": source_name,
-    }
     with exit_on_error():
-        _refuse_contradictions(push, pull_request, branch, to_main, model_folder)
-        check_target(out, SUBMISSION)
+        settings = resolve_flags(SubmissionSettings, flags)
+        settings.refuse_contradictions()
+        check_target(settings.out, SUBMISSION)
         submission = make_submission(
-            runs,
-            target,
-            judge=judge,
-            allow_incomplete=allow_incomplete,
-            data=data,
-            root=root,
-            dataset=dataset,
-            adapter=adapter,
+            settings.runs,
+            SubmissionTarget(**part_of(settings, SubmissionTarget)),
+            judge=settings.judge,
+            allow_incomplete=settings.allow_incomplete,
+            data=settings.data,
+            root=settings.root,
+            dataset=settings.dataset,
+            adapter=settings.adapter,
         )
-        pusher = Pusher(find_token(token_env), Destination(branch, to_main)) if push else None
-        existing = pusher.existing_files(model_repo, submission.benchmark) if pusher else None
-        if model_folder:
-            results = model_folder / eval_results_path(submission.benchmark)
+        model_repo, benchmark = settings.model_repo, submission.benchmark
+        destination = Destination(settings.branch, settings.to_main)
+        pusher = Pusher(find_token(settings.token_env), destination) if settings.push else None
+        existing = pusher.existing_files(model_repo, benchmark) if pusher else None
+        if settings.model_folder:
+            results = settings.model_folder / eval_results_path(benchmark)
             results_there = results.read_bytes() if results.exists() else None
-            existing = ExistingFiles((model_folder / README).read_bytes(), results_there)
+            existing = ExistingFiles((settings.model_folder / README).read_bytes(), results_there)
         files = all_files(submission, existing)
-        written = write_files(files, out)
+        written = write_files(files, settings.out)
         for row in submission.rows:
             echo(f"{row.task_id}: {row.metric} {row.value:g}" + (" INCOMPLETE" if row.gaps else ""))
-        echo(f"{len(written)} files written to {out}, {sum(map(len, files))} in all")
+        echo(f"{len(written)} files written to {settings.out}, {sum(map(len, files))} in all")
         if pusher is None:
             return
-        pushes = [pusher.push_model(model_repo, submission.benchmark, partial(model_files, submission))]
-        if results_repo is not None:
-            pushes.append(pusher.push(results_repo, "dataset", files.results))
+        pushes = [pusher.push_model(model_repo, benchmark, partial(model_files, submission))]
+        if settings.results_repo is not None:
+            pushes.append(pusher.push(settings.results_repo, "dataset", files.results))
     for pushed in pushes:
         content = f"{len(pushed.changed)} files" if pushed.changed else "nothing new"
         print_result(f"{pushed.repo_type} {pushed.repo_id}: {content}: {pushed.url}")
-
-
-def _refuse_contradictions(
-    push: bool, pull_request: bool, branch: str | None, to_main: bool, model_folder: Path | None
-) -> None:
-    if not push and (pull_request or branch or to_main):
-        raise ConfigError("upload options need --push. Fix: add it, or leave the options out")
-    if pull_request and (branch or to_main):
-        raise ConfigError("more than one upload target. Fix: give one of --pull-request, --branch, --to-main")
-    if push and model_folder:
-        raise ConfigError("--push merges with the repository on the Hub, not with --model-folder. Fix: leave out one")

@@ -99,12 +99,13 @@ def run(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` 
 def evaluate(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
     """Run a model, score its answers and report them in one command; --benchmark all runs every benchmark.
 
-    Run folders go to OUT, and the report to OUT/report. Answered samples are not asked again.
+    DATA may also be a release, a folder or a Hub id: its dataset is built once with the published settings, in the
+    cache. Run folders go to OUT, and the report to OUT/report. Answered samples are not asked again.
     """
     from barista_bench.files.owned_folders import REPORT, check_target
     from barista_bench.reporting import write_report
     from barista_bench.runs.ask.config import Shard
-    from barista_bench.runs.ask.opening import open_tasks
+    from barista_bench.runs.ask.opening import open_tasks, with_built_release
     from barista_bench.runs.ask.runner import run_config
     from barista_bench.runs.score.scoring import score_tasks
     from barista_bench.stats import run_labels
@@ -113,6 +114,7 @@ def evaluate(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `reso
         config = resolve_flags(RunConfig, flags)
         Shard.refuse_several()
         check_target(config.out / "report", REPORT)
+        config = with_built_release(config, echo)
         opened_tasks = open_tasks(config)
         session, budget_error = None, None
         try:
@@ -125,7 +127,7 @@ def evaluate(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `reso
             print_result(summary_line(scored.results, labels[scored.folder]))
         for name, error in unscored.items():
             warn(f"not scored: {name}: {error}")
-        if runs:
+        if any(scored.results.stopped is None for scored in runs):
             page, _ = write_report(runs, config.out / "report")
             echo(f"wrote {page}")
         if budget_error:
@@ -142,7 +144,7 @@ def evaluate(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `reso
         raise typer.Exit(1)
 
 
-@flag_command(app, DiagnoseConfig, positional="data", dry_run=True)
+@flag_command(app, DiagnoseConfig, positional="data", dry_run=True, hidden=("until", "against", "alpha"))
 def diagnose(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
     """Say why a model fails: tell it the truth of one level of the graph after the other, and ask again.
 
@@ -167,10 +169,41 @@ def diagnose(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `reso
         echo(f"wrote {config.out / 'diagnosis.json'}")
 
 
+@app.command()
+def plan(
+    data: Annotated[str, typer.Argument(help="Dataset folder written by build, as for run.")],
+    against: Annotated[Path, typer.Option(help="Complete run to compare with, or the folder of its tasks.")],
+    difference: Annotated[float, typer.Option(help="Difference of scores to plan for.", min=0.001, max=0.999)] = 0.05,
+    alpha: Annotated[float, typer.Option(help="Maximum probability of a wrong decision.", min=0.0001, max=0.5)] = 0.05,
+    prices: Annotated[Path | None, typer.Option(help="Price file, as for run.")] = None,
+    model: Annotated[str | None, typer.Option(help="Name in the price file; by default the run's model.")] = None,
+    root: Root = None,
+    json: Json = False,
+) -> None:
+    """Plan a comparison: answers, tokens, dollars and hours, complete and stopped early, and what the set can show."""
+    from barista_bench.api import load_results
+    from barista_bench.runs.decide.planning import plan_table, plan_tasks
+    from barista_bench.runs.described import Prices, read_prices
+    from barista_bench.tables import to_json, to_text
+
+    with exit_on_error():
+        runs = load_results(against, data=data, root=root).runs
+        price = read_prices(prices, model or runs[0].results.model.name) if prices else Prices()
+        table = plan_table(plan_tasks(runs, difference, alpha), difference, alpha, price)
+        if json:
+            print_json(to_json(table))
+        print_result(*to_text(table).splitlines(), table.note)
+        for run in runs:
+            if run.task.decided_by is None:
+                echo(f"{run.task.name}: {run.results.primary} cannot be decided early")
+
+
 def _report_session(session: Session) -> None:
     """Print a summary of a start. End the command with exit code 1 if samples failed."""
     seconds = ", ".join(f"{name} {value:.1f} s" for name, value in session.seconds.items() if value)
     echo(f"{session.asked} samples answered, {session.already_done} were answered before ({seconds})")
+    if session.decision:
+        print_result(*session.decision.split("\n"))
     exit_on_failures(session, "samples")
 
 

@@ -6,7 +6,7 @@ import random
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +43,7 @@ from barista_bench.core.example import (
 from barista_bench.core.failures import AnswerFailure
 from barista_bench.core.options import Option, OptionValue, quote_value
 from barista_bench.core.prompt import Prompt, PromptTexts, packaged_prompts
-from barista_bench.core.statistics import SampleStatistics
+from barista_bench.core.statistics import MicroF1, SampleStatistics
 from barista_bench.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -215,6 +215,9 @@ class Scoring(ABC):
     """The score that represents one sample."""
     breakdown_keys: ClassVar[tuple[str, ...]]
     """Keys of `metadata` by which every result is broken down."""
+    decided_by: ClassVar[Literal["mean"] | MicroF1 | None] = None
+    """How few answers decide a question about the primary metric (`runs/decide`): it is the mean of `sample_score` over
+    all samples, or a micro F1. None: it cannot be decided early."""
     scores_whole_units: ClassVar[bool] = False
     """Whether a resampling unit is scored as one, so that analysis must not group by keys that split a unit."""
 

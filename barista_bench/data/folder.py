@@ -13,9 +13,10 @@ import re
 import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Literal
+from typing import Any
 
 import datasets
 import msgspec
@@ -26,6 +27,7 @@ from datasets.info import DatasetInfosDict
 from barista_bench.benchmarks import get_benchmark, get_task, read_wording, task_class, task_options
 from barista_bench.cluster import RayCluster, cluster_of, forked_workers
 from barista_bench.core.boxes import DEFAULT_BOX_FORMAT
+from barista_bench.core.settings import check_settings
 from barista_bench.data.builder import BenchmarkBuilder
 from barista_bench.data.dataset_cache import VIDEOS_NOTE, link_plain_name, quiet_datasets, warn_of_other_entries
 from barista_bench.data.frozen import frozen_line, lines_sha256, write_frozen, write_released
@@ -33,16 +35,14 @@ from barista_bench.data.hub_files import write_hub_files
 from barista_bench.data.manifest import BuiltConfig, BuiltDataset, LostExample, write_card, write_manifest
 from barista_bench.data.origin import Origin, config_names_of, open_origin
 from barista_bench.data.plan import Plan, Plans, task_overrides
-from barista_bench.data.rows import FramesMode
-from barista_bench.data.shared_frames import JPEG_QUALITY
+from barista_bench.data.settings import BuildSettings
 from barista_bench.errors import ConfigError, DataError, nearest_of
-from barista_bench.files.owned_folders import DATASET, check_target, refuse_inside, replacing_folder
+from barista_bench.files.owned_folders import DATASET, FolderKind, check_target, refuse_inside, replacing_folder
 from barista_bench.media.video.frame_folder import video_sha256
 from barista_bench.version import __version__
 
 log = logging.getLogger(__name__)
 
-Layout = Literal["ours", "release"]
 MAX_SHARD_BYTES = 500 * 10**6
 """Limit in bytes of one file of a task; pictures are stored unchanged, so it is not larger on disk."""
 FEWEST_SHARDS = 4
@@ -50,105 +50,74 @@ _DIGITS = 16
 """Digits of the content's hash in an id: `datasets` keeps settings of up to 32 characters readable in names."""
 
 
-def build(
-    source: str | Path,
-    out: str | Path | None = None,
-    *,
-    benchmark: str = "barista",
-    videos: str | Path | None = None,
-    configs: Sequence[str] | None = None,
-    frames: FramesMode = "frozen",
-    sampling: Mapping[str, Any] | None = None,
-    split_file: str | None = None,
-    revision: str | None = None,
-    jpeg_quality: int = JPEG_QUALITY,
-    cache: bool = True,
-    strict: bool = False,
-    dry_run: bool = False,
-    num_proc: int = 1,
-    cluster: str | None = None,
-    options: Mapping[str, Any] | None = None,
-    progress: bool = False,
-    layout: Layout = "ours",
-    prompts: str | Path | None = None,
-) -> BuiltDataset:
+def build(source: str | Path, out: str | Path | None = None, **settings: Any) -> BuiltDataset:  # noqa: ANN401
     """Make the dataset folder `out` from a release, and with `cache` the entry that `load_dataset(benchmark)` finds.
 
     Args:
         source: data root, or a Hub dataset id such as `ramblr/BARISTA`; for other benchmarks the folder of their
             annotations.
         out: folder to write; replaces an earlier dataset, but no folder with other files. None: the benchmark's name.
-        benchmark: the benchmark of the release.
-        videos: folder of the media of other benchmarks, if they are not below `source`.
-        configs: tasks and graph tables to write; None for all.
-        frames: `frozen` (pixels stored) or `linked` (pixels decoded from the videos on access).
-        sampling: overrides of the published sampling: `{"limit": 50}` for every task with this setting, `{"relations":
-            {"frame_step": 100}}` for one.
-        split_file: JSON with the video ids of `train` and `test`.
-        revision: commit of a Hub dataset.
-        jpeg_quality: of frozen frames.
-        cache: also prepare the `datasets` cache, so that you can load the set from any folder. Earlier builds stay in
-            the cache as separate entries (`data/rows.py`).
-        strict: stop at the first error in the release.
-        dry_run: sample the examples and count them, but open no video and write no file.
-        num_proc: processes that read annotations, and then encode frames; they do not change the output.
-        cluster: address of a Ray cluster whose nodes do this work, see `RayCluster`.
-        options: of tasks, each using its known options: `{"protocol": "paper"}`, or `{"relations": {...}}` for one.
-        progress: show progress bars.
-        layout: `ours`, or `release`: frozen lines for the benchmark's harness, without pictures; `out` is then a new
-            folder.
-        prompts: wording of the sentences that the release freezes with some tasks; None for ours.
+        settings: fields of `BuildSettings`, e.g. `configs=["relations"]`, `frames="linked"`, `sampling={"limit": 50}`
+            for every task with this setting, or `sampling={"relations": {"frame_step": 100}}` for one.
 
     Raises:
         DataError, SourceError, ConfigError: the release, the source or a setting cannot be used.
         ClusterError: the cluster cannot be used.
     """
+    chosen = check_settings(BuildSettings, {**settings, "source": source, "out": out})
+    benchmark, options = chosen.benchmark, chosen.task_options
     known_configs = config_names_of(benchmark)
-    configs = known_configs if configs is None else configs
-    _check_settings(configs, known_configs, jpeg_quality, prompts, layout)
-    out = Path(out or benchmark).absolute()
+    configs = chosen.configs or known_configs
+    _check_settings(chosen, configs, known_configs)
+    folder = Path(out or benchmark).absolute()
     tasks = [name for name in configs if name in get_benchmark(benchmark).task_names]
-    overrides = {name: task_overrides(benchmark, name, tasks, sampling or {}) for name in tasks}
-    option_values = task_options([task_class(benchmark, name) for name in tasks], options or {})
-    protocol = str((options or {}).get("protocol", "release"))
-    kind = DATASET if layout == "ours" else None
-    if not dry_run:
-        refuse_inside(out, source, videos)
-        check_target(out, kind)
-    origin = open_origin(benchmark, source, videos=videos, revision=revision, strict=strict, split_file=split_file)
-    settings = {"split_file": split_file, "frames": frames, "jpeg_quality": jpeg_quality}
-    settings |= {"source": str(origin.roots[-1]), "videos": str(videos) if videos else None}
-    ray_cluster = cluster_of(cluster, num_proc, origin.roots)
+    overrides = {name: task_overrides(benchmark, name, tasks, chosen.sampling) for name in tasks}
+    option_values = task_options([task_class(benchmark, name) for name in tasks], options)
+    kind = DATASET if chosen.layout == "ours" else None
+    if not chosen.dry_run:
+        refuse_inside(folder, source, chosen.videos)
+        check_target(folder, kind)
+    split_file = str(chosen.split_file) if chosen.split_file else None
+    origin = open_origin(
+        benchmark, source, videos=chosen.videos, revision=chosen.revision, strict=chosen.strict, split_file=split_file
+    )
+    work_settings = {"split_file": split_file, "frames": chosen.frames, "jpeg_quality": chosen.jpeg_quality}
+    work_settings |= {"source": str(origin.roots[-1]), "videos": str(chosen.videos) if chosen.videos else None}
+    cluster = cluster_of(chosen.cluster, chosen.num_proc, origin.roots)
     with TemporaryDirectory() as scratch, quiet_datasets():
-        plans = _plans(origin, overrides, num_proc, ray_cluster, progress, option_values, prompts)
-        if dry_run or layout == "release":
+        plans = _plans(origin, overrides, chosen, cluster, option_values)
+        make_result = partial(_result, origin, plans, folder, protocol=str(options.get("protocol", "release")))
+        if chosen.dry_run or chosen.layout == "release":
             described = [_describe(plan) for plan in plans.by_task.values()]
-            result = _result(origin, plans, out, described, plans.empty, plans.lost_videos, protocol)
-            if not dry_run:
-                with replacing_folder(out, kind) as folder:
-                    for plan in plans.by_task.values():
-                        write_released(plan.task, plan.sampling, plan.examples, folder)
-            return result
-        with replacing_folder(out, kind) as folder:
-            cache_dir = None if cache else Path(scratch)
-            work = _Work(origin, plans, settings, overrides, folder, cache_dir, num_proc, ray_cluster, progress)
+            if not chosen.dry_run:
+                _write_released(plans, folder, kind)
+            return make_result(described, plans.empty, plans.lost_videos)
+        with replacing_folder(folder, kind) as new:
+            cache_dir = None if chosen.cache else Path(scratch)
+            work = _Work(
+                origin, plans, work_settings, overrides, new, cache_dir, chosen.num_proc, cluster, chosen.progress
+            )
             infos = DatasetInfosDict()
             made = [work.make(name, infos) for name in configs if name not in plans.empty]
             built_configs = [config for config in made if config]
-            result = _result(origin, plans, out, built_configs, work.empty, work.lost_videos, protocol)
-            write_card(folder, result, infos, frames)
-            write_manifest(folder, result, frames, origin.media)
+            result = make_result(built_configs, work.empty, work.lost_videos)
+            write_card(new, result, infos, chosen.frames)
+            write_manifest(new, result, chosen.frames, origin.media)
             # Linked videos stay on this machine, and tables without tasks are not a benchmark.
-            if frames == "frozen" and any(config.content_hash for config in built_configs):
-                write_hub_files(folder, result)
-    if cache:
+            if chosen.frames == "frozen" and any(config.content_hash for config in built_configs):
+                write_hub_files(new, result)
+    if chosen.cache:
         warn_of_other_entries(benchmark, [config.name for config in built_configs])
     return result
 
 
-def _check_settings(
-    configs: Sequence[str], known_configs: Sequence[str], jpeg_quality: int, prompts: str | Path | None, layout: Layout
-) -> None:
+def _write_released(plans: Plans, folder: Path, kind: FolderKind | None) -> None:
+    with replacing_folder(folder, kind) as new:
+        for plan in plans.by_task.values():
+            write_released(plan.task, plan.sampling, plan.examples, new)
+
+
+def _check_settings(settings: BuildSettings, configs: Sequence[str], known_configs: Sequence[str]) -> None:
     unknown = [name for name in configs if name not in known_configs]
     if unknown:
         remedy = f"{nearest_of(unknown[0], known_configs)}, with --configs"
@@ -156,28 +125,24 @@ def _check_settings(
     repeated = [name for name, count in Counter(configs).items() if count > 1]
     if repeated:
         raise ConfigError(f"config {repeated[0]!r} is named twice. Fix: name it once")
-    if not 1 <= jpeg_quality <= 100:
-        raise ConfigError(f"jpeg_quality is {jpeg_quality}. Fix: give --jpeg-quality 1 to 100")
-    if prompts is not None and layout != "release":
+    if settings.prompts is not None and settings.layout != "release":
         raise ConfigError("prompts are frozen only in the layout release. Fix: give them to run, or leave them out")
 
 
 def _plans(
     origin: Origin,
     overrides: Mapping[str, dict[str, Any]],
-    num_proc: int,
+    settings: BuildSettings,
     cluster: RayCluster | None,
-    progress: bool,
     options: Sequence[Mapping[str, object]],
-    prompts: str | Path | None,
 ) -> Plans:
     """Return the examples of all chosen tasks, and the split."""
     sampled_tasks = []
     for (name, changes), values in zip(overrides.items(), options, strict=True):
-        texts = None if prompts is None else read_wording(origin.benchmark.name, name, prompts)
+        texts = None if settings.prompts is None else read_wording(origin.benchmark.name, name, settings.prompts)
         task = get_task(origin.benchmark.name, name, texts, options=values)
         sampled_tasks.append((task, task.sampling.with_overrides(changes)))
-    plans = origin.plans(sampled_tasks, num_proc=num_proc, cluster=cluster, progress=progress)
+    plans = origin.plans(sampled_tasks, num_proc=settings.num_proc, cluster=cluster, progress=settings.progress)
     for name, reason in plans.empty.items():
         log.warning("%s: left out: %s", name, reason)
     return plans
@@ -190,6 +155,7 @@ def _result(
     configs: list[BuiltConfig],
     empty: Mapping[str, DataError],
     lost_videos: Sequence[str],
+    *,
     protocol: str,
 ) -> BuiltDataset:
     if not configs or (plans.by_task and not any(config.content_hash for config in configs)):  # only tables are left

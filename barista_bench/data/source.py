@@ -244,6 +244,24 @@ def open_source(
     return Source(root, {"kind": "local", "id": str(root), "sha": None, "requested_revision": None})
 
 
+def commit_of_release(name: str) -> str | None:
+    """Return the newest commit of a release on the Hub.
+
+    None if `name` is a path or no Hub id, if the Hub cannot be asked, or if the data set holds no scene graphs: then it
+    is not a release that this package can build.
+    """
+    if _HUB_ID.fullmatch(name) is None or Path(name).expanduser().exists():
+        return None
+    try:
+        info = huggingface_hub.HfApi().dataset_info(name)
+    except (hub_errors.HTTPError, OSError, ValueError):  # type: ignore[attr-defined]
+        return None
+    files = [sibling.rfilename for sibling in info.siblings or ()]
+    has_graphs = any(PurePosixPath(file).name == ANNOTATION_FILE for file in files)
+    is_packed = any(map(is_archive, files)) and not any(file.endswith(".parquet") for file in files)
+    return info.sha if has_graphs or is_packed else None
+
+
 def _open_hub(repo_id: str, revision: str | None, cache_dir: str | Path | None, endpoint: str | None) -> HubSource:
     hub_cache = Path(cache_dir, "hub") if cache_dir is not None else Path(hub_constants.HF_HUB_CACHE)
     hub_cache = hub_cache.expanduser().absolute()

@@ -12,12 +12,11 @@ import numpy as np
 from pydantic import Field
 
 from barista_bench.aids.levels import PICTURES, Level
-from barista_bench.core.statistics import Floats
+from barista_bench.core.statistics import Floats, holm
 from barista_bench.diagnosis.conditions import Design
 from barista_bench.diagnosis.estimates import ALPHA, Estimate, Estimates, cause_p, estimate_of, is_unused
 from barista_bench.files.reading import Line, Strict, read_model
 from barista_bench.files.writing import write_whole
-from barista_bench.stats.comparison import holm
 from barista_bench.tables import Ranged, Table, Value, number_columns, text_columns
 
 DIAGNOSIS_FILE: Final = "diagnosis.json"

@@ -22,6 +22,7 @@ from barista_bench.aids.upstream import upstream_questions
 from barista_bench.benchmarks.kinds.text import TextTask
 from barista_bench.core.example import Status, evidence_objects
 from barista_bench.core.resampling import ResampledRun, metrics_of_units
+from barista_bench.core.settings import Names
 from barista_bench.core.statistics import Floats
 from barista_bench.core.task import Scored, Task
 from barista_bench.data.dataset import recorded_root
@@ -51,7 +52,6 @@ from barista_bench.diagnosis.records import Diagnosis, Measured, levels_of, read
 from barista_bench.diagnosis.single_causes import single_causes
 from barista_bench.diagnosis.views import Means, compared_own, compared_views
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.models.settings import Names
 from barista_bench.runs.ask.aiding import NEEDS_VIDEO, own_boxes
 from barista_bench.runs.ask.config import RunConfig, Shard
 from barista_bench.runs.ask.opening import open_tasks

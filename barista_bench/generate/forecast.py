@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from barista_bench.core.settings import check_settings
 from barista_bench.generate.candidates import DECIDED, DIVISIBLE, REPEATED, TOO_FEW, UNPROVED
 from barista_bench.generate.generator import collect_offers, families_of
 from barista_bench.generate.handyvqa_statements import ClearlyNamed, HandAtWork, InWords, Masked, NothingElseTouched
+from barista_bench.generate.settings import GenerateSettings
 from barista_bench.generate.statements import OnlyDuring, Seen, Statement, Touches, Unique
 from barista_bench.generate.tog_bench_statements import (
     BroughtAbout,
@@ -93,29 +95,19 @@ class Forecast(NamedTuple):
         return lines
 
 
-def forecast(
-    source: str | Path,
-    families: Sequence[str],
-    *,
-    per_subtask: int = 200,
-    seed: int = 0,
-    domain: str | Path | None = None,
-    ceiling: float | None = None,
-    difficulty: str = "easy:hard",
-    num_proc: int = 1,
-    progress: bool = False,
-) -> Forecast:
+def forecast(source: str | Path, families: Sequence[str], **settings: Any) -> Forecast:  # noqa: ANN401
     """Predict the result of `generate` with the same arguments, and how to get more questions. Writes nothing.
 
     Raises:
-        ConfigError: an unknown family, or an invalid domain file.
+        ConfigError: an unknown family, an invalid domain file, or a setting that cannot be used.
     """
+    chosen = check_settings(GenerateSettings, {**settings, "source": source, "families": tuple(families)})
     graph = SceneGraph(source)
-    loaded_domain, by_name = families_of(families, domain, difficulty)
-    offers = collect_offers(graph, by_name, per_subtask, seed, num_proc, progress=progress)
+    loaded_domain, by_name = families_of(chosen.families, chosen.domain, chosen.difficulty)
+    offers = collect_offers(graph, by_name, chosen.per_subtask, chosen.seed, chosen.num_proc, progress=chosen.progress)
     items = {}
     for name, family in by_name.items():
-        sampled = family.items(offers.candidates[name], per_subtask, seed, ceiling).items
+        sampled = family.items(offers.candidates[name], chosen.per_subtask, chosen.seed, chosen.ceiling).items
         counts = Counter(item.candidate.subtask for item in sampled)
         items[name] = {subtask: counts[subtask] for subtask in family.subtasks}
     reasons: Counter[str] = Counter()

@@ -14,6 +14,7 @@ from tqdm import tqdm
 from barista_bench.benchmarks.graph_evidence import graph_evidence_bytes
 from barista_bench.benchmarks.release_records import GRAPH_EVIDENCE_FILE
 from barista_bench.cluster import RayCluster, cluster_of, map_in_processes
+from barista_bench.core.settings import check_settings
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.owned_folders import check_target, refuse_inside, replacing_folder
 from barista_bench.files.text_out import most_frequent_reasons
@@ -33,6 +34,7 @@ from barista_bench.generate.review import (
     review_rows,
 )
 from barista_bench.generate.scene import Scene
+from barista_bench.generate.settings import GenerateSettings
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.domain import Domain, load_domain
 from barista_bench.scene_graph.domain_draft import lacking_lines
@@ -108,17 +110,7 @@ def generate(
     source: str | Path,
     out: str | Path,
     families: Sequence[str],
-    *,
-    per_subtask: int = 200,
-    seed: int = 0,
-    domain: str | Path | None = None,
-    review: str | Path | None = None,
-    ceiling: float | None = None,
-    difficulty: str = "easy:hard",
-    strict: bool = False,
-    num_proc: int = 1,
-    cluster: str | None = None,
-    progress: bool = False,
+    **settings: Any,  # noqa: ANN401  (`check_settings` checks them)
 ) -> list[FamilyReport]:
     """Write question sets about the videos of a release of scene graphs.
 
@@ -134,37 +126,27 @@ def generate(
         source: a folder in the BARISTA release layout.
         out: a new or empty folder.
         families: names of benchmarks, of `FAMILIES`.
-        per_subtask: maximum number of items of each subtask.
-        domain: a domain file; None for coffee making.
-        review: a completed `review.jsonl` that this function wrote with the same arguments: rejected items are left
-            out, revised items use the revised texts.
-        ceiling: accuracy, 0 to 1, that a guesser may reach from the texts of a subtask's questions; None: chance.
-        difficulty: levels of the questions, a range `easy:medium` or a single level; see `Difficulty`.
-        strict: write nothing if a family has no questions.
-        num_proc: processes; each holds one video at a time.
-        cluster: address of a Ray cluster whose nodes read the videos instead, see `RayCluster`.
+        settings: other fields of `GenerateSettings`, e.g. `per_subtask=20`, `seed=1`, `difficulty="easy:medium"`.
 
     Raises:
         ClusterError: the cluster cannot be used.
         ConfigError: `out` is not empty, a family is unknown, the domain file is invalid, or a number is out of range.
         DataError: no family has any question, or, if `strict`, one has none; gives the reason.
     """
-    if ceiling is not None and not 0 <= ceiling <= 1:
-        raise ConfigError(f"ceiling: {ceiling} is not an accuracy. Fix: give --ceiling from 0 to 1, or leave it out")
-    if per_subtask < 1:
-        raise ConfigError(f"per_subtask: {per_subtask} is below 1. Fix: ask for at least one item a subtask")
+    chosen = check_settings(GenerateSettings, {**settings, "source": source, "out": out, "families": tuple(families)})
+    per_subtask, seed = chosen.per_subtask, chosen.seed
     graph, out = SceneGraph(source), Path(out)
     terms = read_terms(graph.root)
-    loaded_domain, families_by_name = families_of(families, domain, difficulty)
+    loaded_domain, families_by_name = families_of(chosen.families, chosen.domain, chosen.difficulty)
     refuse_inside(out, graph.root)
     check_target(out)
-    reviews = read_review(Path(review)) if review else {}
-    nodes = cluster_of(cluster, num_proc, [graph.root])
-    offers = collect_offers(graph, families_by_name, per_subtask, seed, num_proc, nodes, progress)
+    reviews = read_review(chosen.review) if chosen.review else {}
+    nodes = cluster_of(chosen.cluster, chosen.num_proc, [graph.root])
+    offers = collect_offers(graph, families_by_name, per_subtask, seed, chosen.num_proc, nodes, chosen.progress)
     reports, rows = [], list[ReviewedItem]()
     with replacing_folder(out) as folder:
         for name, family in families_by_name.items():
-            sampled = family.items(offers.candidates[name], per_subtask, seed, ceiling)
+            sampled = family.items(offers.candidates[name], per_subtask, seed, chosen.ceiling)
             to_review = review_rows(name, sampled.items, [_item_line(item) for item in sampled.items])
             revised = [row.item for row in to_review if reviews.get(row.item, row).verdict == "revise"]
             if revised and not family.has_own_texts:
@@ -173,7 +155,7 @@ def generate(
                     f"words of families.{name} in the domain file"
                 )
             items = apply_review(name, sampled.items, to_review, reviews)
-            retentions = retention_by_subtask(to_review, reviews) if review else []
+            retentions = retention_by_subtask(to_review, reviews) if chosen.review else []
             reports.append(_report(family, sampled._replace(items=items), offers, per_subtask, seed, retentions))
             write_whole(folder / f"{name}.report.json", msgspec.json.encode(reports[-1]) + b"\n")
             if items:
@@ -188,7 +170,7 @@ def generate(
         missing = Missing(lacking_lines(offers.words, loaded_domain), offers.undecided.most_useful())
         write_whole(folder / MISSING_FILE, msgspec.json.format(msgspec.json.encode(missing), indent=1) + b"\n")
         shortages = [report.shortage for report in reports if not report.sampled]
-        if len(shortages) == len(reports) or (strict and shortages):
+        if len(shortages) == len(reports) or (chosen.strict and shortages):
             remedy = "annotate what is missing" + (", or leave the family out" if len(shortages) < len(reports) else "")
             lines = "\n".join(missing_lines(missing))
             raise DataError(f"{graph.root}: {'; '.join(shortages)}. Fix: {remedy}" + (f"\n{lines}" if lines else ""))

@@ -135,12 +135,12 @@ class VistaFamily(Family):
     def offer(
         self, scene: Scene, tally: Tally, most: int, seed: int, undecided: UndecidedCandidates | None = None
     ) -> list[QuestionCandidate]:
-        """Return clips of level 1, one per description; above it complete sets, no two with the same descriptions."""
+        """Return clips of level 1, one per description; above it complete sets, no two that differ in the same way."""
         clips, sets = _clips_and_sets(self.decide_all(scene, tally, undecided), seed)
         candidates = one_per_event(clips, seed, tally)
-        described_texts: set[tuple[str, ...]] = set()
+        described_texts: set[tuple[tuple[str, ...], ...]] = set()
         for (subtask, _), members in sets.items():
-            texts = subtask, *sorted(member.right_text for member in members)
+            texts = tuple(sorted(_differing_actions(members)))
             if texts in described_texts:
                 tally.update({(subtask, DECIDED): -len(members), (subtask, REPEATED): len(members)})
             else:
@@ -183,6 +183,15 @@ class VistaFamily(Family):
 
     def write(self, items: Sequence[Item], source: SceneGraph, out: Path) -> None:
         write_release(items, source, out, self.words)
+
+
+def _differing_actions(members: Sequence[QuestionCandidate]) -> set[tuple[str, ...]]:
+    """Return the actions of a set's sequences without those that all begin with, and all end with."""
+    rows = [tuple(member.extra["actions"]) for member in members]
+    first = next((index for index, names in enumerate(zip(*rows, strict=True)) if len(set(names)) > 1), 0)
+    backwards = enumerate(zip(*(row[::-1] for row in rows), strict=True))
+    last = next((index for index, names in backwards if len(set(names)) > 1), 0)
+    return {row[first : len(row) - last] for row in rows}
 
 
 def _clips_and_sets(

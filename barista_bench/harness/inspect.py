@@ -19,12 +19,12 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from barista_bench.benchmarks import BENCHMARKS, task_class, task_names
 from barista_bench.core.prompt import Prompt
+from barista_bench.core.settings import check_settings, part_of
 from barista_bench.harness import inspect_model as ours
 from barista_bench.harness.inspect_judge import check_judged, judge as judge_answers
 from barista_bench.harness.questions import QuestionSet, question_set, question_sets
 from barista_bench.models.served.requests import data_url
 from barista_bench.models.served.settings import ServedSettings
-from barista_bench.models.settings import check_settings, part_of
 from barista_bench.runs.log.inputs import sample_seed
 
 

@@ -13,6 +13,7 @@ from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, Value,
 from inspect_ai.solver import TaskState
 from inspect_ai.util import collect
 
+from barista_bench.core.settings import check_settings
 from barista_bench.core.task import Task
 from barista_bench.harness import inspect_model as ours
 from barista_bench.harness.questions import QuestionSet, question_set
@@ -25,7 +26,6 @@ from barista_bench.judging.rubric import load_rubric
 from barista_bench.judging.scoring import read_replies
 from barista_bench.judging.session import describe_judge, judge_questions, reply_reading
 from barista_bench.models import ModelIdentity
-from barista_bench.models.settings import check_settings
 from barista_bench.runs.ask.replies import RepeatedPrompt, reply_record
 from barista_bench.runs.log.sample_log import SampleRecord
 from barista_bench.runs.score.samples import ScoredSample

@@ -18,6 +18,7 @@ from PIL import Image
 from barista_bench.core.boxes import DEFAULT_BOX_FORMAT, BoxFormat
 from barista_bench.core.model_names import SCRIPTED
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart
+from barista_bench.core.settings import check_settings
 from barista_bench.errors import ConfigError
 from barista_bench.harness.batching import Batcher
 from barista_bench.harness.questions import QuestionSet, question_set
@@ -25,7 +26,6 @@ from barista_bench.models import Completion, GenerationConfig, Request, TokenLog
 from barista_bench.models.base import FinishReason
 from barista_bench.models.box_formats import box_format_of
 from barista_bench.models.finish_reasons import Meaning, meaning_of
-from barista_bench.models.settings import check_settings
 from barista_bench.runs.ask.catalog import load_model, specialists
 from barista_bench.runs.ask.config import ModelSettings
 from barista_bench.runs.ask.runner import trained_videos

@@ -16,6 +16,7 @@ from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.text_out import shared_name
 from barista_bench.hub import checks
 from barista_bench.hub.rows import SubmissionRow, read_row
+from barista_bench.hub.settings import SubmissionTarget
 from barista_bench.judging.results import JudgedResults
 from barista_bench.runs.described import ModelInfo
 from barista_bench.runs.run_folder import JUDGES
@@ -24,28 +25,6 @@ from barista_bench.runs.score.results import RESULTS_FILE, Results, public_setti
 
 IndexResult: TypeAlias = Mapping[str, Any]
 """One result as model-index metadata, as `huggingface_hub.model_index_to_eval_results` reads it."""
-
-
-class SubmissionTarget(checks.HubModel):
-    """The target of results, and their description. Raises DataError through `checked`, naming the field."""
-
-    model_repo: checks.RepoId
-    dataset_repo: checks.RepoId
-    dataset_revision: checks.Commit | None = None
-    model_name: str | None = None
-    date: checks.Date | None = None
-    source_url: checks.Address | None = None
-    source_name: checks.Text | None = None
-    source_user: checks.Text | None = None
-    source_org: checks.Text | None = None
-
-    @property
-    def source(self) -> checks.EvalSource | None:
-        if self.source_url is None:
-            if self.source_name or self.source_user or self.source_org:
-                raise ConfigError("a source needs an address. Fix: give --source-url too")
-            return None
-        return checks.EvalSource(url=self.source_url, name=self.source_name, user=self.source_user, org=self.source_org)
 
 
 @dataclass(frozen=True, slots=True)

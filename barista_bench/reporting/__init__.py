@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from barista_bench.diagnosis.records import Diagnosis
-from barista_bench.errors import require_extra
+from barista_bench.errors import ConfigError, require_extra
 from barista_bench.files.owned_folders import REPORT, replacing_folder
 from barista_bench.files.text_out import markdown
 from barista_bench.judging.scoring import all_judged
@@ -20,9 +20,10 @@ from barista_bench.reporting.figures import report_figures
 from barista_bench.reporting.html import render_html
 from barista_bench.reporting.pages import Details
 from barista_bench.reporting.pictures import Album, album
+from barista_bench.reporting.stopped import TITLE as STOPPED, stopped_table
 from barista_bench.reporting.view import Report, build_report, distinct_names, report_samples
 from barista_bench.reporting.why import why_it_fails, why_table
-from barista_bench.runs.score.scoring import ScoredRun
+from barista_bench.runs.score.scoring import ScoredRun, split_stopped
 from barista_bench.tables import Table, latex_index, to_csv, to_latex, to_markdown
 
 __all__ = ["MAX_BYTES", "write_report"]
@@ -81,9 +82,14 @@ def write_report(
     """
     if figures:
         require_extra("drawing figures", "matplotlib", extra="viz")
-    runs = list({run.folder: run for run in runs}.values())
+    all_runs = list({run.folder: run for run in runs}.values())
+    runs, _ = split_stopped(all_runs)
+    if all_runs and not runs:
+        raise ConfigError("all runs stopped early: no score to report. Fix: name the run that they were compared with")
     judged_runs = {run.folder: all_judged(run) for run in runs}
-    report = build_report(runs, title=title, judged_runs=judged_runs, analyses=analyse(runs, compare=compare))
+    stopped = stopped_table(all_runs)
+    analyses = analyse(runs, compare=compare)
+    report = build_report(runs, title=title, judged_runs=judged_runs, analyses=analyses, stopped=stopped)
     details = _fitting_details(report, samples, max_bytes)
     why = why_it_fails(diagnoses)
     bare_size = len(_bytes(render_html(report, details, Album(), why=why)))
@@ -152,6 +158,9 @@ def _markdown_page(report: Report, page: str) -> str:
             [f"- Counterparts of the paper's tables, on the page of each task: {'; '.join(titles)}"] if titles else []
         )
         lines.append("")
+    for table in report.across:
+        if table.title == STOPPED:
+            lines += [f"## {STOPPED}", "", *to_markdown(table, MAX_ROWS), "", markdown(table.note), ""]
     warnings = [f"- {markdown(warning)}" for warning in report.warnings]
     lines += ["## What to know before comparing", "", *warnings] if warnings else []
     left_out = [f"- {markdown(text)}" for text in report.left_out]

@@ -18,6 +18,7 @@ from barista_bench.reporting.paper import JudgedRuns, PaperPart
 from barista_bench.reporting.provenance import Provenance, provenance
 from barista_bench.reporting.questions import Answers, answers, question_table
 from barista_bench.reporting.samples import Sample, score_names, section_samples
+from barista_bench.reporting.stopped import TITLE as STOPPED
 from barista_bench.runs.score.comparability import Comparability, distinguishing_parts
 from barista_bench.runs.score.labels import differing_media
 from barista_bench.runs.score.scoring import ScoredRun
@@ -116,17 +117,30 @@ class Report:
     def warnings(self) -> tuple[str, ...]:
         """Return warnings that a reader must see first, with the section's name if there are several."""
         has_several = len(self.sections) > 1
-        return tuple(
-            f"{section.heading}: {warning}" if has_several else warning
-            for section in self.sections
-            for warning in section.warnings
+        stopped = [
+            f"{len(table.rows)} of the runs stopped early and have no score: see {STOPPED} across tasks."
+            for table in self.across
+            if table.title == STOPPED
+        ]
+        return (
+            *stopped,
+            *(
+                f"{section.heading}: {warning}" if has_several else warning
+                for section in self.sections
+                for warning in section.warnings
+            ),
         )
 
 
 def build_report(
-    runs: Sequence[ScoredRun], *, title: str | None = None, judged_runs: JudgedRuns | None = None, analyses: Analyses
+    runs: Sequence[ScoredRun],
+    *,
+    title: str | None = None,
+    judged_runs: JudgedRuns | None = None,
+    analyses: Analyses,
+    stopped: Table | None = None,
 ) -> Report:
-    """Build the report over `runs`; comparable runs share a section.
+    """Build the report over `runs`; comparable runs share a section. `stopped` is the table of runs without a score.
 
     Raises:
         ConfigError: there are no runs.
@@ -158,7 +172,7 @@ def build_report(
         provenance=provenance(standings),
         boards=tuple(_boards(sections, analyses)),
         sections=sections,
-        across=(*filter(None, summaries), *_diagnosis(analyses)),
+        across=(*_without_none(stopped, *summaries), *_diagnosis(analyses)),
         graphs=tuple(analyses.graphs),
         papers=tuple(part for part in papers if part.tables),
         left_out=(*analyses.left_out, *(part.left_out for part in papers if part.left_out)),

@@ -28,13 +28,13 @@ from barista_bench.core.resampling import (
     metric_interval,
     metrics_of_units,
 )
-from barista_bench.core.statistics import Floats, SumStatistics, fraction
+from barista_bench.core.statistics import Floats, SumStatistics, fraction, holm
 from barista_bench.core.task import Task
 from barista_bench.errors import DataError
 from barista_bench.runs.score.comparability import ABOUT_EXAMPLES, differences
 from barista_bench.runs.score.labels import run_labels
 from barista_bench.runs.score.samples import ScoredSample, by_repetition
-from barista_bench.runs.score.scoring import ScoredRun
+from barista_bench.runs.score.scoring import ScoredRun, split_stopped
 
 TIE = 1e-12
 """Smaller differences are rounding errors."""
@@ -116,10 +116,13 @@ def compare_runs(
 ) -> tuple[Comparison, ...]:
     """Compare every pair of runs of the same task, in the given order, corrected together; named by `run_labels`.
 
+    Runs that stopped early are left out: `StoppedRun` says what is known of them.
+
     Raises:
         DataError: no task has two runs, or two runs of one task differ in examples or rules.
     """
     by_task: dict[tuple[str, str], list[ScoredRun]] = defaultdict(list)
+    runs, _ = split_stopped(runs)
     for run in runs:
         by_task[run.task.benchmark, run.task.name].append(run)
     pairs = [pair for group in by_task.values() for pair in combinations(group, 2)]
@@ -213,20 +216,6 @@ def swapped_sides(comparison: Comparison) -> Comparison:
         first_missing=comparison.second_missing,
         second_missing=comparison.first_missing,
     )
-
-
-def holm(p_values: Sequence[float]) -> list[float]:
-    """Return adjusted p-values, in the given order.
-
-    >>> [round(p, 3) for p in holm([0.01, 0.04, 0.03])]
-    [0.03, 0.06, 0.06]
-    """
-    order = sorted(range(len(p_values)), key=lambda index: p_values[index])
-    adjusted, largest = [0.0] * len(p_values), 0.0
-    for rank, index in enumerate(order):
-        largest = max(largest, min(1.0, (len(order) - rank) * p_values[index]))
-        adjusted[index] = largest
-    return adjusted
 
 
 def refuse_different(first: ScoredRun, second: ScoredRun) -> None:

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from barista_bench.core.statistics import holm
 from barista_bench.diagnosis.estimates import ALPHA, believes_any_text, cause_p
-from barista_bench.stats.comparison import holm
 from tests.diagnosis.responders import LEVELS, SETTINGS, Responder, as_values, estimated, named_causes, study, truth
 
 STUDIES = 60

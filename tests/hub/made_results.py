@@ -7,7 +7,8 @@ from typing import Any, Literal
 from barista_bench.benchmarks import task_class
 from barista_bench.hub.checks import check_schema
 from barista_bench.hub.rows import SubmissionRow
-from barista_bench.hub.submission import Submission, SubmissionTarget, submission_of
+from barista_bench.hub.settings import SubmissionTarget
+from barista_bench.hub.submission import Submission, submission_of
 from barista_bench.judging.results import CategoryMetrics, JudgedCoverage, JudgedResults, JudgeInfo, RubricInfo
 from barista_bench.runs.described import BoxFormatInfo, ModelInfo
 from barista_bench.runs.score.costs import Cost

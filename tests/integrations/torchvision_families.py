@@ -12,12 +12,13 @@ from transformers.models.auto.processing_auto import PROCESSOR_MAPPING_NAMES, pr
 
 from barista_bench.core.example import FrameTimes
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart
+from barista_bench.core.settings import check_settings
 from barista_bench.errors import ModelError
 from barista_bench.models.base import Completion, Request
 from barista_bench.models.local.inputs import MODEL_ERRORS, PromptEncoder
 from barista_bench.models.local.model import TransformersModel
 from barista_bench.models.local.processors import load_processor
-from barista_bench.models.settings import GeneratorSettings, check_settings
+from barista_bench.models.settings import GeneratorSettings
 from tests import checkpoint_zoo
 from tests.checkpoint_families import FAMILIES, Family
 from tests.checkpoint_zoo import TYPES

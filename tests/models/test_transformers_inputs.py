@@ -9,11 +9,12 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart  # noqa: E402
+from barista_bench.core.settings import check_settings  # noqa: E402
 from barista_bench.errors import ModelError  # noqa: E402
 from barista_bench.models.base import Request  # noqa: E402
 from barista_bench.models.local.inputs import PromptEncoder  # noqa: E402
 from barista_bench.models.local.model import TransformersModel  # noqa: E402
-from barista_bench.models.settings import GeneratorSettings, check_settings  # noqa: E402
+from barista_bench.models.settings import GeneratorSettings  # noqa: E402
 from tests.models.transformers_kit import GREEDY, change_json, mixed_requests, picture, request_of  # noqa: E402
 
 

@@ -7,11 +7,12 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
+from barista_bench.core.settings import check_settings  # noqa: E402
 from barista_bench.errors import ModelError  # noqa: E402
 from barista_bench.models.base import Completion  # noqa: E402
 from barista_bench.models.local import loading  # noqa: E402
 from barista_bench.models.local.model import TransformersModel  # noqa: E402
-from barista_bench.models.settings import TransformersSettings, check_settings  # noqa: E402
+from barista_bench.models.settings import TransformersSettings  # noqa: E402
 from tests.models.transformers_kit import GREEDY, mixed_requests, texts  # noqa: E402
 
 without_torchvision = pytest.mark.skipif(find_spec("torchvision") is not None, reason="torchvision is installed")

@@ -15,6 +15,7 @@ pytest.importorskip("transformers")
 
 from barista_bench.core.example import FrameTimes
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart
+from barista_bench.core.settings import check_settings
 from barista_bench.errors import ConfigError
 from barista_bench.models import Completion, Request
 from barista_bench.models.ablations import first_frame, shuffled_frames, text_only
@@ -22,7 +23,7 @@ from barista_bench.models.base import VideoClip, parts_with_clips, tells_own_tim
 from barista_bench.models.local.inputs import PromptEncoder
 from barista_bench.models.served.model import ServedModel
 from barista_bench.models.served.settings import ServedSettings
-from barista_bench.models.settings import GeneratorSettings, TransformersSettings, VllmSettings, check_settings
+from barista_bench.models.settings import GeneratorSettings, TransformersSettings, VllmSettings
 from barista_bench.models.vllm import model as vllm_model, worker
 from barista_bench.models.vllm.model import VllmModel
 from tests.models.served_kit import GREEDY, ask, load, no_fault

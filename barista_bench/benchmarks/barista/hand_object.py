@@ -55,7 +55,7 @@ from barista_bench.core.deriving import Candidate, GraphTask, Vocabulary
 from barista_bench.core.example import Evidence, Int64
 from barista_bench.core.options import Count, packaged_protocol
 from barista_bench.core.prompt import ImagePart, Prompt
-from barista_bench.core.statistics import Floats, SumStatistics
+from barista_bench.core.statistics import Floats, MicroF1, SumStatistics
 from barista_bench.core.task import (
     AnswerFailure,
     Example,
@@ -145,6 +145,7 @@ class HandObject(GraphTask[HandObjectSampling]):
     primary = "f1"
     primary_note = "F1 of interactions over all frames; matched by the IoU of their objects, above 0.5."
     sample_score = "f1"
+    decided_by = MicroF1("n_matched", "n_predicted", "n_reference", entry_tokens=20)
     sampling = HandObjectSampling(limit=1000, seed=42, fraction=1.0)
     prompt_package = PROMPT_PACKAGE
     row_note = "a frame, and every interaction of a hand with an object: boxes and hand"

@@ -46,7 +46,7 @@ from barista_bench.core.example import Evidence, Int64
 from barista_bench.core.options import Fraction, packaged_protocol
 from barista_bench.core.prompt import Prompt
 from barista_bench.core.remembering import remember
-from barista_bench.core.statistics import SumStatistics
+from barista_bench.core.statistics import MicroF1, SumStatistics
 from barista_bench.core.task import (
     AnswerFailure,
     Example,
@@ -109,6 +109,7 @@ class Relations(GraphTask[RelationsSampling]):
     primary = "micro_f1"
     primary_note = "F1 of relations over all frames; right when objects, type and value agree."
     sample_score = "f1"
+    decided_by = MicroF1("tp", "n_predicted", "n_reference", entry_tokens=12)
     sampling = RelationsSampling(limit=1000, seed=42, frame_step=300)
     prompt_package = PROMPT_PACKAGE
     row_note = "a frame, raw and with numbered masks, and all relations between the numbered objects"

@@ -312,7 +312,7 @@ def known_answer(example: Example) -> str:
         raise DataError(
             f"{example.example_id}: its answer is hidden (split {example.metadata['split']}): it cannot be scored. "
             "Fix: score the split dev, and write a submission file of the split test for the benchmark's authors "
-            "(`barista-bench publish check`)"
+            "(`barista-bench publish answers`)"
         )
     return answer
 

@@ -144,6 +144,7 @@ class OptionsTask(ChoiceTask, HandyvqaTask):
     version = 4
     options: ClassVar[Mapping[str, Option]] = {**HandyvqaTask.options, "reading": READING}
     takes_several: ClassVar[bool] = False
+    decided_by = None  # accuracy leaves out unanswered questions
     inputs_type = OptionsInputs
     target_type = RightOptions
 

@@ -12,13 +12,13 @@ import random
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from string import ascii_uppercase
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from barista_bench.benchmarks.kinds.choice_reading import read_choices
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.example import Inputs, Target, TypedFields, read_scores
 from barista_bench.core.prompt import Prompt
-from barista_bench.core.statistics import SampleStatistics, mean_statistics
+from barista_bench.core.statistics import MicroF1, SampleStatistics, mean_statistics
 from barista_bench.core.task import (
     AnswerFailure,
     Example,
@@ -74,6 +74,7 @@ class ChoiceTask(Task):
     primary: ClassVar[str] = "accuracy"
     primary_note: ClassVar[str] = "Fraction of questions answered with the right letter."
     sample_score: ClassVar[str] = "accuracy"
+    decided_by: ClassVar[Literal["mean"] | MicroF1 | None] = "mean"
     answer_note: ClassVar[str] = "the letter of a choice"
     inputs_type: ClassVar[type[Inputs]] = ChoiceInputs
     target_type: ClassVar[type[Target]] = RightChoice

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from barista_bench.core.boxes import DEFAULT_BOX_FORMAT, BoxFormat
+from barista_bench.core.settings import check_settings
 from barista_bench.errors import ModelError
 from barista_bench.files.checkpoints import require_libraries
 from barista_bench.models.answers import AnswerReader
@@ -16,7 +17,7 @@ from barista_bench.models.base import AnsweredRequest, GenerationConfig, ModelId
 from barista_bench.models.box_formats import box_format_of_checkpoint
 from barista_bench.models.local.batching import BatchBudget, CudaMemory, checked_size
 from barista_bench.models.local.loading import answer_holder, identity_of, load_checkpoint
-from barista_bench.models.settings import TransformersSettings, check_settings
+from barista_bench.models.settings import TransformersSettings
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, ProcessorMixin

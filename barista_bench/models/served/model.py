@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from barista_bench.core.settings import check_settings
 from barista_bench.errors import ConfigError, ModelError, require_extra
 from barista_bench.models.base import AnsweredRequest, GenerationConfig, ModelIdentity, NumberedStream, Request
 from barista_bench.models.box_formats import box_format_of
@@ -23,7 +24,6 @@ from barista_bench.models.served.errors import Endpoint
 from barista_bench.models.served.requests import Estimate, estimate, has_field
 from barista_bench.models.served.settings import ServedSettings
 from barista_bench.models.served.state import ServerState
-from barista_bench.models.settings import check_settings
 
 _READY = 2  # requests that wait while all calls are under way, so that none of them is without work
 

@@ -9,11 +9,12 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator, model_validator
 
+from barista_bench.core.settings import JsonObject, Names, json_object
 from barista_bench.errors import ConfigError, ModelError
 from barista_bench.files.text_out import check_way, is_local
 from barista_bench.models.answers import THINK_TAGS, switch_value
 from barista_bench.models.base import video_settings
-from barista_bench.models.settings import GeneratorSettings, JsonObject, Names, json_object
+from barista_bench.models.settings import GeneratorSettings
 
 DEFAULT_URL = "https://api.openai.com/v1"
 DEFAULT_KEY_ENV = "OPENAI_API_KEY"

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from barista_bench.core.prompt import ImagePart
+from barista_bench.core.settings import check_settings
 from barista_bench.errors import ConfigError, ModelError, with_remedy
 from barista_bench.files.checkpoints import GGUF, fetch_checkpoint, naming_cause, require_libraries
 from barista_bench.files.text_out import first_line, one_line
@@ -36,7 +37,7 @@ from barista_bench.models.box_formats import box_format_of_checkpoint
 from barista_bench.models.finish_reasons import meaning_of
 from barista_bench.models.local.loading import answer_holder, template_hash
 from barista_bench.models.served.remedies import engine_remedy_for
-from barista_bench.models.settings import VllmSettings, check_settings
+from barista_bench.models.settings import VllmSettings
 from barista_bench.models.vllm.engine import WORKER, Call, EngineOutput, Outcome, VllmEngine
 
 if TYPE_CHECKING:

@@ -17,6 +17,7 @@ from barista_bench.core.boxes import DEFAULT_BOX_FORMAT, BoxFormat
 from barista_bench.core.guarding import Method, guard
 from barista_bench.core.model_names import ABLATIONS, BASELINES, HUMAN, SCRIPTED
 from barista_bench.core.plugins import load_plugin, plugin_entries
+from barista_bench.core.settings import part_of
 from barista_bench.core.task import Example, Task
 from barista_bench.core.training_videos import TrainingVideos, videos_digest
 from barista_bench.data.dataset import ExampleSet
@@ -28,7 +29,7 @@ from barista_bench.models.base import ScriptedModel, reads_text_alone
 from barista_bench.models.box_formats import checkpoint_videos
 from barista_bench.models.local.loading import adapter_videos, checkpoint_of
 from barista_bench.models.served.settings import ServedSettings
-from barista_bench.models.settings import CheckpointSettings, TransformersSettings, VllmSettings, part_of
+from barista_bench.models.settings import CheckpointSettings, TransformersSettings, VllmSettings
 from barista_bench.runs.ask.config import ModelSettings
 from barista_bench.runs.log.inputs import sample_seeds
 

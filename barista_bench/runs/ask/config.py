@@ -17,37 +17,36 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, cast, get_args
 
 from pydantic import BeforeValidator, Field, model_validator
 
 from barista_bench.benchmarks import parse_pairs
-from barista_bench.errors import ConfigError
-from barista_bench.files.reading import Line, load_yaml, read_bounded
-from barista_bench.models import GenerationConfig
-from barista_bench.models.served.settings import ServedSettings
-from barista_bench.models.settings import (
+from barista_bench.core.settings import (
+    CLUSTER_HELP,
     ENVIRONMENT_PREFIX,
     Count,
     Names,
     SettingsT,
     SettingsTable,
     Texts,
-    TransformersSettings,
-    VllmSettings,
     check_known,
     check_settings,
     one_or_all,
 )
+from barista_bench.errors import ConfigError
+from barista_bench.files.reading import Line, load_yaml, read_bounded
+from barista_bench.models import GenerationConfig
+from barista_bench.models.served.settings import ServedSettings
+from barista_bench.models.settings import TransformersSettings, VllmSettings
+from barista_bench.runs.decide.contest import Goal
 from barista_bench.runs.described import MAX_REPETITIONS
+from barista_bench.runs.score.stopping import GoalKind
 
 __all__ = ["ENVIRONMENT_PREFIX", "Count", "ModelSettings", "RunConfig", "Texts", "check_settings", "resolve"]
 
 MAX_FILE = 2**20
 """Bytes of a run file."""
-
-
-CLUSTER_HELP = "Address of a Ray cluster that does the work: HOST:PORT, or auto if this machine is one of its nodes."
 
 
 def _as_pairs(value: object) -> object:
@@ -132,7 +131,48 @@ class SpendingSettings(SettingsTable):
         return self.max_cost is not None or self.max_tokens_total is not None
 
 
-class RunConfig(SpendingSettings, ModelSettings):
+class StoppingSettings(SettingsTable):
+    """When to stop before every example is answered."""
+
+    until: str | None = Field(
+        None,
+        description="Stop as soon as it is certain: decided or decided-over-videos (with --against), above=0.6 (or "
+        "below it), within=0.03 (half the interval's width). Start again without it to ask the rest.",
+    )
+    against: Path | None = Field(
+        None, description="Complete run on the same questions to compare with, or the folder of its tasks."
+    )
+    alpha: float = Field(0.05, gt=0, lt=1, description="Maximum probability of a wrong decision (with --until).")
+
+    @model_validator(mode="after")
+    def _check_goal(self) -> Self:
+        _ = self.goal
+        return self
+
+    @property
+    def goal(self) -> Goal | None:
+        """The question to decide; None to ask everything. Raises ValueError for an unknown one."""
+        if self.until is None:
+            if self.against is not None:
+                raise ValueError("against is set, but until is not: say until=decided")
+            return None
+        kind, _, text = self.until.partition("=")
+        try:
+            value = float(text) if text else 0.0
+        except ValueError:
+            value = 2.0
+        if (
+            kind not in get_args(GoalKind)
+            or bool(text) != (kind in ("above", "within"))
+            or (text and not 0 < value < 1)
+        ):
+            raise ValueError(f"until is {self.until!r}: say decided, decided-over-videos, above=0.6 or within=0.03")
+        if (self.against is not None) != kind.startswith("decided"):
+            raise ValueError(f"until={kind} goes {'without' if self.against else 'with'} against")
+        return Goal(cast("GoalKind", kind), value)
+
+
+class RunConfig(StoppingSettings, SpendingSettings, ModelSettings):
     """Settings of a run. The descriptions are the help texts of the command line."""
 
     data: str = Field(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,6 +12,7 @@ from barista_bench.benchmarks import BENCHMARKS, Benchmark, get_benchmark, read_
 from barista_bench.benchmarks.kinds.box_answers import BOX_PLACES, own_box_places
 from barista_bench.core.prompt import FROZEN_QUESTION, IMAGE_PLACES, IMAGE_TEXT, PromptTexts
 from barista_bench.core.task import Task
+from barista_bench.data.cached_build import dataset_of
 from barista_bench.data.dataset import config_names, open_examples
 from barista_bench.data.manifest import DEFAULT_BENCHMARK, MANIFEST, read_manifest
 from barista_bench.errors import ConfigError, DataError
@@ -34,6 +35,19 @@ class TaskSpec(NamedTuple):
     data: str
     folder: Path
     split: str
+
+
+def with_built_release(config: RunConfig, tell: Callable[[str], None] = log.info) -> RunConfig:
+    """Return the settings with the dataset of a release in place of the release, see `dataset_of`."""
+    data = dataset_of(
+        config.data,
+        config.benchmark,
+        protocol=config.protocol,
+        num_proc=config.workers,
+        progress=config.progress,
+        tell=tell,
+    )
+    return config.model_copy(update={"data": data})
 
 
 def open_tasks(config: RunConfig) -> list[OpenedTask]:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from barista_bench.core.boxes import BoxFormat
@@ -32,6 +33,9 @@ from barista_bench.runs.ask.catalog import (
 from barista_bench.runs.ask.config import ModelSettings, RunConfig, Shard, check_settings
 from barista_bench.runs.ask.opening import open_tasks
 from barista_bench.runs.ask.session import Session
+from barista_bench.runs.decide.contest import Contest
+from barista_bench.runs.decide.opening import WatchedRun, open_contest
+from barista_bench.runs.decide.stopping import Stopping
 from barista_bench.runs.log.inputs import AskedInput, asked_inputs, asks_in_steps, claim_inputs, prompts_digest
 from barista_bench.runs.log.sample_log import SampleLog, find_running_elsewhere, log_files
 from barista_bench.runs.log_reader import StepLog, answers_only, read_steps, step_files
@@ -70,6 +74,7 @@ def run_config(
     opened_tasks = open_tasks(config) if opened_tasks is None else opened_tasks
     for opened_task in opened_tasks:
         check_place(opened_task.folder, RUN)
+    contests = open_contests(config, opened_tasks)  # before the model is loaded
     launch = shard.launch(*config.task)
     with ExitStack() as stack:
         # Before the model is loaded, which may take many minutes.
@@ -90,9 +95,12 @@ def run_config(
         spending = Spending(config, prices, config.generation, spent)
         asker = Asker(model, config, shard, decodes=config.cluster is None, spending=spending)
         asker.clock.add("load", time.perf_counter() - started)
+        stopping = _watch(contests, task_runs, config, model.box_format) if contests else None
         try:
             with name_full_disk(config.out):
-                asker.ask(task_runs)
+                asker.ask(task_runs, stopping)
+                for place, sentence in (stopping.record() if stopping else {}).items():
+                    task_runs[place].session.decision = sentence
         finally:
             asker.clock.add("total", time.perf_counter() - started)
             asker.deal_out_seconds(task_runs)
@@ -107,6 +115,32 @@ def run_config(
     for task_run in task_runs:
         total.add(task_run.session)
     return total
+
+
+def open_contests(config: RunConfig, opened_tasks: Sequence[OpenedTask]) -> list[Contest]:
+    """The contests of a run that may stop early, one per task; none for a run that asks everything.
+
+    Raises:
+        ConfigError, DataError: a task cannot be decided, or the run to compare with cannot be used.
+    """
+    if config.goal is None:
+        return []
+    if config.aid:
+        raise ConfigError("until does not go with aid: a diagnosis needs every answer. Fix: leave one of them out")
+    opener = partial(
+        open_contest, repetitions=config.repetitions, max_new_tokens=config.max_new_tokens, root=config.root
+    )
+    return [opener(opened, config.goal, config.against) for opened in opened_tasks]
+
+
+def _watch(
+    contests: Sequence[Contest], task_runs: Sequence[TaskRun], config: RunConfig, box_format: BoxFormat
+) -> Stopping:
+    watched = [
+        WatchedRun(contest, run.folder, run.task, run.examples, config.repetitions, box_format)
+        for contest, run in zip(contests, task_runs, strict=True)
+    ]
+    return Stopping(watched, config.alpha)
 
 
 def open_model(config: RunConfig, shard: Shard, opened_tasks: Sequence[OpenedTask]) -> Model:

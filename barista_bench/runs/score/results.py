@@ -26,6 +26,7 @@ from barista_bench.files.writing import write_whole
 from barista_bench.runs.described import ModelInfo, Wording
 from barista_bench.runs.score.comparability import Comparability
 from barista_bench.runs.score.costs import Cost
+from barista_bench.runs.score.stopping import StoppedRun
 
 RESULTS_FILE = "results.json"
 SCORES_FILE = "scores.jsonl"
@@ -213,6 +214,7 @@ class Results(RecordedMetrics):
     coverage: SampleCoverage
     notes: dict[str, Count] = Field(default_factory=dict, description="what is odd about answers that count: how many")
     box_fit: BoxFit | None = None
+    stopped: StoppedRun | None = Field(default=None, description="a decision instead of figures: the run stopped early")
     primary: str
     metrics: dict[str, MetricValue]
     breakdowns: dict[str, dict[str, Breakdown]] = Field(description="metadata key -> value -> primary figure")
@@ -293,6 +295,8 @@ def summary_line(results: Results, label: str = "") -> str:
 
     `label` is the model's label in comparisons; by default its own name.
     """
+    if results.stopped is not None:
+        return stopped_line(results, label or results.model.label)
     metric, coverage = results.metrics[results.primary], results.coverage
     std = f" ± {decimal(metric.std)}" if metric.std is not None else ""
     statuses = ", ".join(f"{name} {count}" for name, count in coverage.statuses.items() if count)
@@ -307,6 +311,18 @@ def summary_line(results: Results, label: str = "") -> str:
         f"{results.primary} {decimal(metric.mean)}{std} over {len(metric.repetitions)} run(s), "
         f"{coverage.answered}/{coverage.expected} answered ({statuses}){dropped}{incomplete}, "
         f"wording {results.prompts.wording}{options}{order}{''.join(f'; {note}' for note in results.notes_in_words)}"
+    )
+
+
+def stopped_line(results: Results, label: str) -> str:
+    """Return one line on a run that stopped early: its interval and its decision, and no score."""
+    stopped, coverage = results.stopped, results.coverage
+    assert stopped is not None
+    level = f"{100 * (1 - stopped.alpha / stopped.tasks):.3g}%"
+    return (
+        f"{results.dataset.benchmark}/{results.dataset.task}, {label}: STOPPED EARLY, no score: {results.primary} "
+        f"{stopped.bounds} ({level}, at any time); {stopped.sentence(label)}; "
+        f"{coverage.answered}/{coverage.expected} answered"
     )
 
 

@@ -61,6 +61,7 @@ from barista_bench.runs.score.samples import (
     read_samples,
     refuse_unfetched,
 )
+from barista_bench.runs.score.stopping import StoppedRun, read_decision
 from barista_bench.version import __version__
 
 log = logging.getLogger(__name__)
@@ -156,12 +157,22 @@ def _scored_run(folder: str | Path, data: Place, root: Place, options: TaskOptio
     with_scores = {sample.name: sample for group in counted.values() for sample in group.samples}
     samples = tuple(with_scores.get(sample.name, sample) for sample in samples)
     results = _results(run, samples, counted, known_count)
-    if results.primary not in results.metrics:
+    if results.coverage.missing and (decision := read_decision(run.folder)) is not None:
+        results = _stopped_results(run, results, decision)
+    elif results.primary not in results.metrics:
         raise DataError(
             f"{folder}: {results.primary} is not defined for these {results.coverage.scored} samples: too few can be "
             "compared. Fix: run more examples (without a limit, or with a larger one)"
         )
     return ScoredRun(run.folder, run.task, run.examples, samples, results, counted, run.description.name)
+
+
+def split_stopped(runs: Iterable[ScoredRun]) -> tuple[list[ScoredRun], list[ScoredRun]]:
+    """Return the runs with a score, and the runs that stopped early and have none."""
+    complete, stopped = list[ScoredRun](), list[ScoredRun]()
+    for run in runs:
+        (complete if run.results.stopped is None else stopped).append(run)
+    return complete, stopped
 
 
 def score_tasks(
@@ -221,6 +232,19 @@ def _results(run: ReadRun, samples: Sequence[ScoredSample], counted: Counted, kn
         versions=description.versions,
         timing=_timing(run.folder, samples, description.prices),
     )
+
+
+def _stopped_results(run: ReadRun, results: Results, decision: StoppedRun) -> Results:
+    """Return results with the decision instead of figures, which would be biased: it stopped when they looked clear.
+
+    Raises DataError if the answers are read by other rules than the decision.
+    """
+    if results.options != {**results.options, **run.description.all_options}:
+        raise DataError(
+            f"{run.folder}: stopped early, and was decided by the run's own options. "
+            "Fix: score it without --option, or start the run again without --until"
+        )
+    return results.model_copy(update={"stopped": decision, "metrics": {}, "breakdowns": {}, "details": []})
 
 
 def _count_trained_on(run: ReadRun) -> int:

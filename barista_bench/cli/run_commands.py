@@ -210,7 +210,7 @@ def evaluate(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `reso
         raise typer.Exit(1)
 
 
-@flag_command(app, DiagnoseConfig, positional="data", dry_run=True, hidden=("aid", "until", "against", "alpha"))
+@flag_command(app, DiagnoseConfig, positional="data", dry_run=True, hidden=("until", "against", "alpha"))
 def diagnose(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
     """Say why a model fails: tell it the truth of one level of the graph after the other, and ask again.
 

@@ -57,17 +57,13 @@ def ablate(model: Model, ablation: str) -> Model:
     return kind(model, ablation, settings, _CHANGES[ablation])
 
 
-def add_aids(model: Model, texts: Mapping[str, str], settings: Mapping[str, str | int]) -> Model:
-    """The model, given a text before the question of each request: `texts` by request id, empty for none.
+def add_aids(model: Model, settings: Mapping[str, str | int]) -> Model:
+    """Return the model under the name `aided:<name>`, with `settings` among its own. They say what its requests tell.
 
-    Its identity is `aided:<name>`, with `settings` among its own, which say what the texts are.
+    The requests are changed before the model receives them.
     """
-
-    def change(request: Request) -> Request:
-        return replace(request, prompt=with_text(request.prompt, texts[request.request_id]))
-
     kind = _StreamingAblation if isinstance(model, StreamingModel) else _Ablation
-    return kind(model, AIDED, settings, change)
+    return kind(model, AIDED, settings, lambda request: request)
 
 
 def with_changed_requests(model: Model, settings: Mapping[str, str | int], change: Change) -> Model:
@@ -76,15 +72,6 @@ def with_changed_requests(model: Model, settings: Mapping[str, str | int], chang
     changed = kind(model, "", settings, change)
     changed.identity = replace(changed.identity, name=model.identity.name)
     return changed
-
-
-def with_text(prompt: Prompt, text: str) -> Prompt:
-    """The prompt with a text before its last part of text, which asks the question."""
-    places = [place for place, part in enumerate(prompt.parts) if isinstance(part, TextPart)]
-    parts = list(prompt.parts)
-    if places:
-        parts[places[-1]] = TextPart(text + parts[places[-1]].text)  # type: ignore[union-attr]
-    return Prompt(prompt.system, tuple(parts) if places else (*parts, TextPart(text)))
 
 
 def unwrap_ablations(model: Model) -> tuple[Model, Change]:

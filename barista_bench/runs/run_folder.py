@@ -35,7 +35,7 @@ from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.reading import Line, first_complaint, read_bounded_json
 from barista_bench.files.writing import write_whole
-from barista_bench.models import ModelIdentity
+from barista_bench.models import ModelIdentity, Request
 from barista_bench.runs.described import MAX_REPETITIONS, ModelInfo, Prices, Wording
 from barista_bench.runs.log.inputs import prompt_options
 from barista_bench.runs.log.sample_log import log_files, refuse_other_version
@@ -195,6 +195,7 @@ class OpenedTask:
         only: ids of the examples to ask; None for all.
         aids: its aids, if they are made already.
         part: the choice of which `examples` are the result; None for all.
+        change: a change of each request, such as by an aid. `aid_lines` are what it tells, as JSON.
     """
 
     task: Task
@@ -204,6 +205,8 @@ class OpenedTask:
     only: frozenset[str] | None = None
     aids: AidBook | None = None
     part: ChosenPart | None = None
+    change: Callable[[Request], Request] | None = None
+    aid_lines: tuple[bytes, ...] = ()
 
 
 def other_options(task: Task) -> dict[str, OptionValue]:

@@ -237,8 +237,19 @@ class RunConfig(StoppingSettings, SpendingSettings, ModelSettings):
     aid: Names = Field(
         (),
         description="Facts of the graph to tell with the question, e.g. objects,states; LEVEL:inert and LEVEL:false "
-        "are their controls. Such a run is a diagnosis, and on no leaderboard.",
+        "are their controls, objects=RUN tells the model's own answers. Such a run is on no leaderboard.",
+        max_length=9,
+    )
+    view: Names = Field(
+        (),
+        description="Less evidence, or a transformed question: hide_evidence, hide_elsewhere, only_evidence, mirrored "
+        "or reversed. Such a run is on no leaderboard.",
         max_length=5,
+    )
+    graph: str | None = Field(
+        None,
+        description="Dataset with the graph tables for aids and views, if data was generated from its videos.",
+        max_length=4096,
     )
 
     name: Line = Field("", description="Name of the model in tables, comparisons and reports; does not change answers.")

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import json
-import logging
 import time
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from barista_bench.aids.levels import parse_aids
-from barista_bench.aids.texts import VERSION, AidBook, texts_hash
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.model_names import ABLATIONS, SCRIPTED
-from barista_bench.errors import ConfigError, DataError
+from barista_bench.errors import ConfigError
 from barista_bench.files.owned_folders import RUN, check_place
 from barista_bench.files.writing import name_full_disk
 from barista_bench.models import Model, ModelIdentity, Request
-from barista_bench.models.ablations import add_aids, shown_less, unwrap_ablations, with_changed_requests
+from barista_bench.models.ablations import shown_less, unwrap_ablations, with_changed_requests
 from barista_bench.models.base import tells_own_times
+from barista_bench.runs.ask.aiding import with_aids, write_aids
 from barista_bench.runs.ask.answers import Spending, logged_tokens, prices_of
 from barista_bench.runs.ask.asking import Asker, TaskRun
 from barista_bench.runs.ask.catalog import (
@@ -44,8 +42,6 @@ from barista_bench.runs.log.inputs import AskedInput, asked_inputs, asks_in_step
 from barista_bench.runs.log.sample_log import SampleLog, find_running_elsewhere, log_files
 from barista_bench.runs.log_reader import StepLog, answers_only, read_steps, step_files
 from barista_bench.runs.run_folder import OpenedTask, claim, package_versions, run_description
-
-log = logging.getLogger(__name__)
 
 
 def run(data: str | Path, out: str | Path, **settings: object) -> Session:
@@ -179,38 +175,6 @@ def with_less_shown(model: Model, config: RunConfig) -> Model:
     return with_changed_requests(model, settings, partial(shown_less, frames=config.frames, max_side=config.max_side))
 
 
-def with_aids(model: Model, config: RunConfig, opened_tasks: Sequence[OpenedTask]) -> tuple[Model, list[OpenedTask]]:
-    """The model as `config.aid` has it asked, and the tasks, cut to those examples of which the aids can be made.
-
-    Raises:
-        ConfigError: an aid is unknown, or a task does not admit it.
-        DataError: the dataset has no graph, or no example has the aids.
-    """
-    aids = parse_aids(config.aid)
-    if not aids:
-        return model, list(opened_tasks)
-    all_texts: dict[str, str] = {}
-    aided_tasks = []
-    for opened in opened_tasks:
-        book = opened.aids or AidBook.open(opened.task, opened.examples, opened.data, aids)
-        asked = [each for each in opened.examples.examples if opened.only is None or each.example_id in opened.only]
-        texts = book.texts(asked, aids, model.box_format)
-        if not texts:
-            raise DataError(f"{opened.data}: no example of {opened.task.name} has these aids. Fix: name other aids")
-        if lacking := len(asked) - len(texts):
-            log.warning(
-                "%s: %d of %d examples are not asked: the video lacks such facts", opened.task.name, lacking, len(asked)
-            )
-        aided_tasks.append(replace(opened, only=frozenset(texts)))
-        all_texts.update(texts)
-    settings: dict[str, str | int] = {
-        "aid": ",".join(map(str, aids)),
-        "aid_version": VERSION,
-        "aid_hash": texts_hash(all_texts),
-    }
-    return add_aids(model, all_texts, settings), aided_tasks
-
-
 @contextmanager
 def locked_log(folder: Path, shard: Shard, launch: str) -> Iterator[SampleLog]:
     """Open this process's log of a run folder. Raises ConfigError if another start is still working there."""
@@ -264,7 +228,9 @@ def claimed_run(
     claim(opened.folder, description, lambda: answers_only(opened.folder, description, asked))
     inputs = claim_inputs(opened.folder, opened.examples, inputs)
     rank = None if shard.is_alone else shard.rank
+    write_aids(opened)
     task_run = TaskRun(opened.task, opened.examples, inputs, opened.folder, sample_log, rank, only=opened.only)
+    task_run.change = opened.change
     if not asks_in_steps(opened.task):
         yield task_run
         return
@@ -340,6 +306,7 @@ def estimate(config: RunConfig, opened_tasks: Sequence[OpenedTask] | None = None
             opened.folder,
             SampleLog(Shard().file(opened.folder, "samples")),
             only=opened.only,
+            change=opened.change,
         )
         for opened in opened_tasks
     ]

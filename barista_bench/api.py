@@ -27,7 +27,8 @@ from barista_bench.core.plugins import load_plugin
 from barista_bench.core.resampling import LEVEL, PERMUTATIONS
 from barista_bench.data.register import register as register
 from barista_bench.diagnosis.conditions import PLAIN
-from barista_bench.diagnosis.records import DIAGNOSIS_FILE
+from barista_bench.diagnosis.records import DIAGNOSIS_FILE, Diagnosis, causes, diagnosis_table, sentences
+from barista_bench.diagnosis.running import DiagnoseConfig, diagnose as make_diagnoses
 from barista_bench.errors import BaristaError, ConfigError, DataError, TaskError
 from barista_bench.files import text_out
 from barista_bench.runs.ask.config import RunConfig, Shard, check_settings
@@ -208,6 +209,46 @@ def evaluate(
     for name, error in unscored.items():
         log.warning("not scored: %s: %s", name, error)
     return Evaluation.of(runs, unscored)
+
+
+@dataclass(frozen=True, repr=False)
+class Diagnoses:
+    """The diagnoses of a model, one for each task (`diagnosis.records`)."""
+
+    diagnoses: tuple[Diagnosis, ...]
+
+    def __repr__(self) -> str:
+        return "\n".join([to_text(self.table), *("\n".join(["", *lines]) for lines in self.sentences.values())])
+
+    def _repr_html_(self) -> str:
+        return to_html(self.table)
+
+    @property
+    def table(self) -> Table:
+        """Return one row for each task and level: its share of the score, with interval."""
+        return diagnosis_table(self.diagnoses)
+
+    @property
+    def sentences(self) -> dict[str, list[str]]:
+        """Return the findings of each task."""
+        adjusted = causes(self.diagnoses)
+        return {each.task: sentences(each, adjusted) for each in self.diagnoses}
+
+
+def diagnose(data: str | Path, model: str, *, out: str | Path, **settings: object) -> Diagnoses:
+    """Say why a model fails: do as `barista-bench diagnose`. Answers that are there are not asked again.
+
+    Args:
+        data: folder written by `build`, with its graph tables.
+        model: a value of `barista-bench run --model`.
+        out: folder of the runs, one for each condition and task, and of `diagnosis.json`.
+        settings: fields of `diagnosis.running.DiagnoseConfig`, e.g. `task="relations"`, `design="paths"`.
+
+    Raises:
+        ConfigError, DataError, ModelError, BudgetError: as `evaluate`.
+    """
+    config = check_settings(DiagnoseConfig, {**settings, "data": str(data), "model": model, "out": Path(out)})
+    return Diagnoses(tuple(make_diagnoses(config)))
 
 
 def load_metric(name: str) -> EvaluationModule:

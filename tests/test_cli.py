@@ -48,9 +48,11 @@ from barista_bench.interchange.recorded_answers import import_recorded, write_su
 from barista_bench.judging.config import JudgeConfig
 from barista_bench.mini import write_kitchen
 from barista_bench.other_graphs.importing import import_graphs
+from barista_bench.preflight.settings import PreflightConfig
 from barista_bench.reporting import write_report
 from barista_bench.reporting.paper import set_statistics
 from barista_bench.runs.ask.config import RunConfig, check_settings
+from barista_bench.runs.ask.watching import WatchConfig
 from barista_bench.runs.decide.planning import plan_table, plan_tasks
 from barista_bench.runs.diff import diff
 from barista_bench.runs.log_reader import compact, merge
@@ -105,7 +107,12 @@ CALLED: dict[str, tuple[list[Callable], set[str]]] = {
     "annotate status": ([open_project], {"project"}),
     "annotate review": ([open_project], {"project", "show", "plots"}),
     "annotate export": ([export_graphs], {"project", "target_format"}),
-    "score": ([score, import_recorded], {"folders", "option", "log_to", "json", "num_proc"}),
+    "score": (
+        [score, import_recorded],
+        {"folders", "option", "box_format", "think_tags", "log_to", "json", "num_proc"},
+    ),
+    "preflight": ([PreflightConfig], {"config"}),
+    "run watch": ([WatchConfig], {"config"}),
     "report": ([load_results, write_report], {"option", "max_size"}),
     "compare settings": ([diff], set()),
     "run compact": ([compact], set()),

@@ -107,10 +107,11 @@ def compare(
     json: Json = False,
 ) -> None:
     """Compare models on the same examples: difference with interval, Holm-corrected p-value, effect size."""
+    from barista_bench.diagnosis.records import compared_shares, read_diagnoses
     from barista_bench.files.owned_folders import check_place
     from barista_bench.stats import compare_runs, differing_circumstances, run_labels
     from barista_bench.stats.tables import comparison_table
-    from barista_bench.tables import Table, to_csv
+    from barista_bench.tables import Table, to_csv, to_text
 
     with exit_on_error():
         if csv is not None:
@@ -134,6 +135,8 @@ def compare(
                 print_result(line)
             for item in comparisons:
                 print_result(comparison_line(item))
+            if (shares := compared_shares(read_diagnoses(folders))).rows:
+                print_result(*to_text(shares).splitlines())
             for line in circumstances:
                 print_result(f"beside: {line}")
             for name, run_costs in costs.items():

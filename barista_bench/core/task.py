@@ -28,7 +28,6 @@ from barista_bench.core.example import (
     Example,
     Fields,
     FrameRef,
-    FrameTimes,
     Inputs,
     Json,
     Metadata,
@@ -41,6 +40,7 @@ from barista_bench.core.example import (
     features_of,
 )
 from barista_bench.core.failures import AnswerFailure
+from barista_bench.core.frame_times import FrameTimes
 from barista_bench.core.options import Option, OptionValue, quote_value
 from barista_bench.core.prompt import Prompt, PromptTexts, packaged_prompts
 from barista_bench.core.statistics import MicroF1, SampleStatistics
@@ -115,6 +115,13 @@ class Question(ABC):
     def correct_choices(self, example: Example) -> Sequence[str]:
         """Return the labels of the right `choices`; empty if there are none, or the reference is hidden."""
         return ()
+
+    def with_order(self, example: Example, order: Sequence[int]) -> Example:
+        """Return the example with its choices in another order: `order` are the places, from 0, of the choices.
+
+        The label of a place stays. Raises ConfigError if the task cannot do so.
+        """
+        raise ConfigError(f"{self.benchmark}/{self.name} cannot reorder choices. Fix: leave the option order out")
 
     def answered_choices(self, prediction: Prediction) -> Sequence[str]:
         """Return the labels of `choices` that an answer names. Raises ConfigError if the task does not define this."""

@@ -251,7 +251,7 @@ def check_model(results: Results, where: str) -> None:
     """Refuse results of anything that is not a real model. Raises DataError."""
     name = results.model.name
     require(
-        name.partition(":")[0] not in ALTERED and not {"ablation", "aid"} & results.model.settings.keys(),
+        name.partition(":")[0] not in ALTERED and not {"ablation", "aid", "view"} & results.model.settings.keys(),
         f"{where}: model.name: {name!r} sees less than the task shows, or is told more: a diagnosis, no result of the "
         "model",
         "submit the run of the model itself",

@@ -23,7 +23,7 @@ from barista_bench.reporting.pages import Details
 from barista_bench.reporting.pictures import Album, album
 from barista_bench.reporting.stopped import TITLE as STOPPED, stopped_table
 from barista_bench.reporting.view import Report, build_report, distinct_names, report_samples
-from barista_bench.reporting.why import why_it_fails
+from barista_bench.reporting.why import why_it_fails, why_table
 from barista_bench.runs.score.scoring import ScoredRun, split_stopped
 from barista_bench.tables import Table, latex_index, to_csv, to_latex, to_markdown
 
@@ -113,7 +113,8 @@ def write_report(
             (folder / TABLE_FOLDER / "index.tex").write_bytes(latex_index(names).encode())
         if figures:
             (folder / FIGURE_FOLDER).mkdir()
-            for name, table in report_figures(report).items():
+            drawn = {"why_it_fails": why_table(diagnoses)} if diagnoses else {}
+            for name, table in {**drawn, **report_figures(report)}.items():
                 write_figure(table, folder / FIGURE_FOLDER, name)
     return Path(out) / PAGE, Path(out) / TEXT
 

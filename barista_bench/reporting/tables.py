@@ -114,6 +114,32 @@ def coverage(models: Sequence[LabelledResults]) -> Table:
     return Table.of("Coverage", columns, rows, note)
 
 
+def positions(models: Sequence[LabelledResults]) -> Table | None:
+    """Return one row for each model: its answers and the right answers by letter; None for other questions."""
+    found = [(label, results.letters) for label, results in models if results.letters is not None]
+    names = sorted({name for _, letters in found for name in (*letters.answered, *letters.right)})
+    if len(names) < 2:
+        return None
+    columns = (
+        *text_columns("model"),
+        *number_columns("", "position bias"),
+        *number_columns("answered (right)", *names),
+    )
+    rows: Iterable[Sequence[Cell | str]] = (
+        (
+            label,
+            Cell(letters.bias, warn=bool(letters.in_words)),
+            *(Cell(letters.answered.get(name, 0), f"({letters.right.get(name, 0)})") for name in names),
+        )
+        for label, letters in found
+    )
+    note = (
+        "Readable answers by letter, and how often each letter is right in their questions. Position bias is the "
+        "fraction of answers whose letter would have to change for the two to agree. Guessing has some by chance."
+    )
+    return Table.of("Position bias", columns, rows, note)
+
+
 def ties(models: Sequence[LabelledResults]) -> str:
     """Return one sentence about models whose score depends on the order of the examples; empty if there are none."""
     spreads = [f"{label}: {spread}" for label, results in models if (spread := tie_spread(results))]

@@ -24,6 +24,7 @@ from barista_bench.runs.score.comparability import Comparability, distinguishing
 from barista_bench.runs.score.labels import differing_media
 from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.stats import PropagationGraph, comparable_groups
+from barista_bench.stats.repetitions import repeated_scores
 from barista_bench.tables import Table, number
 
 
@@ -261,6 +262,9 @@ def _section(standing: TaskStanding, address: str, judged_runs: JudgedRuns, anal
     failures = diagnosis.failures([(label, analyses.failures.get(folder, ())) for label, folder in folders.items()])
     primary = runs[0].results.primary
     thoughts = [(label, analyses.thoughts.get(folder, ())) for label, folder in folders.items()]
+    repeated = [
+        (label, repeated_scores(run, judges.sample_scores(by_judge, label))) for label, run in standing.runs.items()
+    ]
     return Section(
         standing=standing,
         address=address,
@@ -274,11 +278,13 @@ def _section(standing: TaskStanding, address: str, judged_runs: JudgedRuns, anal
             diagnosis.comparisons(comparisons) if comparisons else None,
             *(table for table in judge_tables if table.title == judges.OVERVIEW),
             diagnosis.thoughts(thoughts, primary),
+            diagnosis.repetitions(repeated, runs[0].task.sample_score),
         ),
         breakdowns=tuple(breakdown_table(key, labels, primary) for key in groups),
         failures=_without_none(failures),
         others=_without_none(
             tables.coverage(models),
+            tables.positions(models),
             *(table for table in judge_tables if table.title != judges.OVERVIEW),
             *tables.details(models),
             tables.costs(models),
@@ -318,6 +324,12 @@ def _warnings(models: Sequence[tables.LabelledResults]) -> tuple[str, ...]:
         "Its figures stand on the others alone and cannot be compared."
         for label, results in models
         if not results.coverage.is_complete
+    ]
+    warnings += [
+        f"{label} was asked a part of the set: {part.asked} of {part.of} examples ({part.words}). "
+        "It has no rank beside whole sets."
+        for label, results in models
+        if (part := results.dataset.part)
     ]
     warnings += [f"{label}: {note}." for label, results in models for note in results.notes_in_words]
     if len({results.repetitions for _, results in models}) > 1:

@@ -295,6 +295,18 @@ def test_questions_come_out_of_imported_tables(tmp_path: Path) -> None:
         assert config in done.output
 
 
+def test_a_table_with_semicolons_or_tabs_is_read_and_an_unknown_predicate_is_named(tmp_path: Path) -> None:
+    for separator in (";", "\t"):
+        folder = tmp_path / f"with {ord(separator)}"
+        source = write_source(folder / "source")
+        (source / "boxes.csv").write_text("\n".join(BOXES).replace(",", separator))
+        (source / "relations.jsonl").write_text(json.dumps({**HOLDS, "does": "grips"}))
+        graph, report = imported(folder)
+        assert len(graph.instances((0, 40))) == 6
+        assert report.is_whole
+        assert report.tally.taken["relations kept as they are: grips"] == 1
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [

@@ -117,6 +117,8 @@ def open_video(name: str, *, probe: bool = False) -> tuple[InputContainer, Video
             return open_video(name, probe=True)
         check_size(name, context.width, context.height)
         context.options = {"max_pixels": str(MAX_PIXELS)}
+        if context.name == "mjpeg":  # without this it fills a damaged picture with what was in memory, and says nothing
+            context.options = {**context.options, "err_detect": "explode"}
         context.thread_type = "NONE"  # frame threads report damage to one picture while they hand out another
         context.thread_count = 1
         stack.pop_all()  # it stays open
@@ -131,6 +133,19 @@ def _video_stream(container: InputContainer, name: str) -> VideoStream:
         if stream.index != videos[0].index:
             stream.discard = Discard.all
     return videos[0]
+
+
+def track_note(name: str) -> str | None:
+    """Return which track is used if a file's default video track is another one. Raises VideoError."""
+    container, stream = open_video(name, probe=True)
+    with container:
+        videos = [s for s in container.streams.video if not s.disposition & Disposition.attached_pic]
+        default = next((s for s in videos if s.disposition & Disposition.default), stream)
+        if default.index == stream.index:
+            return None
+        return (
+            f"the first of its {len(videos)} video tracks is used, and track {videos.index(default) + 1} is the default"
+        )
 
 
 def reason(error: Exception) -> str:

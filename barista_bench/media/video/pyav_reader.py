@@ -9,14 +9,17 @@ Several groups are divided between two decoders of one thread each. A decoder wi
 before another thread reports that it is damaged.
 """
 
+import math
 import os
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from itertools import groupby
 from queue import Empty, SimpleQueue
-from typing import ClassVar
+from types import MappingProxyType
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 from av.video.codeccontext import VideoCodecContext
@@ -27,29 +30,41 @@ from barista_bench.media.video.frame_folder import REMUX
 from barista_bench.media.video.frame_reader import Deliver, FrameReader
 from barista_bench.media.video.index import AV_ERRORS, VideoIndex, open_video, reason
 
+Take: TypeAlias = Callable[[VideoFrame, int], None]
+"""Receives a decoded frame and its index."""
 _LANES = 2  # decoders that work at the same time
 _EARLIER = 2  # keyframes to step back before the whole file is decoded
 _MOST_REORDERED = 16
 """Pictures that a decoder holds back to put them into the order of display: the most that H.264 and HEVC allow."""
 
 
-def checked_frames(frames: Iterable[VideoFrame], context: VideoCodecContext) -> Iterator[tuple[VideoFrame, bool]]:
+def checked_frames(
+    frames: Iterable[VideoFrame], context: VideoCodecContext, positions: Mapping[int, int] = MappingProxyType({})
+) -> Iterator[tuple[VideoFrame, bool]]:
     """Yield frames in order of display, each with True if no known damage can affect it.
 
-    A damaged picture spoils all pictures until the next keyframe, and pictures shown before it but decoded after it. So
-    a frame is yielded only after as many others as the decoder may hold back.
+    A damaged picture spoils all pictures that are decoded after it, until the next keyframe. These may be shown before
+    it, so a frame is yielded only after as many others as the decoder may hold back.
+
+    Args:
+        positions: position in the order of decoding by presentation time; unknown frames may come after the damage.
     """
     held: deque[tuple[VideoFrame, bool]] = deque()
-    is_sound = True
+    damaged_at = math.inf
     for frame in frames:
         if frame.is_corrupt:
-            is_sound = False
-            held = deque((earlier, False) for earlier, _ in held)
-        is_sound = is_sound or (frame.key_frame and not frame.is_corrupt)
-        held.append((frame, is_sound))
+            damaged_at = min(damaged_at, positions.get(_time(frame), -1))
+            held = deque((e, is_sound and positions.get(_time(e), math.inf) < damaged_at) for e, is_sound in held)
+        elif frame.key_frame:
+            damaged_at = math.inf
+        held.append((frame, damaged_at == math.inf or positions.get(_time(frame), math.inf) < damaged_at))
         while len(held) > (_MOST_REORDERED if context.has_b_frames else 0):
             yield held.popleft()
     yield from held
+
+
+def _time(frame: VideoFrame) -> int:
+    return -1 if frame.pts is None else frame.pts
 
 
 class _Decoder:
@@ -60,6 +75,7 @@ class _Decoder:
         self.container, self.stream = open_video(name, probe=not index.seekable)
         self.context = self.stream.codec_context
         self.position = 0  # of `forward`: the next frame's index
+        self.positions: dict[int, int] = {}  # of `run`: packets in the order of decoding, by presentation time
         self._in_order: Iterator[tuple[VideoFrame, bool]] | None = None
 
     def run(self, key: int, wanted_pts: set[int]) -> Iterator[VideoFrame]:
@@ -68,6 +84,7 @@ class _Decoder:
         key_pts = int(index.key_pts[key])
         self.container.seek(int(index.key_seek[key]), stream=self.stream, backward=True, any_frame=False)
         n_left, started = len(wanted_pts), False
+        self.positions.clear()
         for packet in self.container.demux(self.stream):
             if packet.pts is None:
                 break
@@ -77,6 +94,7 @@ class _Decoder:
                 started = packet.pts == key_pts
                 if not started:
                     continue
+            self.positions[packet.pts] = len(self.positions)
             hit = packet.pts in wanted_pts
             if index.droppable:
                 context.skip_frame = "DEFAULT" if hit else "NONREF"
@@ -112,10 +130,7 @@ class PyavReader(FrameReader):
         if not self.index.seekable:
             self._deliver_in_order(wanted, deliver)
             return
-        groups = [
-            (start, {int(self.index.pts[i]): i for i in group})
-            for start, group in groupby(wanted, key=lambda i: int(self.index.start[i]))
-        ]
+        groups = self._groups(wanted)
         if len(groups) == 1:
             self._deliver_group(0, *groups[0], deliver)
             return
@@ -131,14 +146,50 @@ class PyavReader(FrameReader):
         with ThreadPoolExecutor(_LANES) as pool:
             list(pool.map(work, range(_LANES)))  # raises a worker's error
 
+    def undecodable(self) -> list[int]:
+        """Return the frames that `read` refuses, in order.
+
+        Decodes the file once, damaged parts up to four times, and makes no pixels.
+        """
+        if not self.index.seekable:
+            decoder, sound = _Decoder(self.path, self.index), set[int]()
+            with suppress(*AV_ERRORS):
+                sound.update(index for index, _, is_sound in decoder.forward() if is_sound)
+            decoder.close()
+            return sorted(set(range(len(self))) - sound)
+        left: dict[int, int] = {}
+        for start, group in self._groups(range(len(self))):
+            self._find_group(0, start, group, lambda frame, index: None)
+            left |= group
+        if left:
+            self._find_by_time(left, lambda frame, index: None)
+        return sorted(left.values())
+
+    def _groups(self, wanted: Sequence[int]) -> list[tuple[int, dict[int, int]]]:
+        """Return the frames {pts: index} by the keyframe where their decoding starts."""
+        return [
+            (start, {int(self.index.pts[i]): i for i in group})
+            for start, group in groupby(wanted, key=lambda i: int(self.index.start[i]))
+        ]
+
     def _deliver_group(self, lane: int, start: int, group: dict[int, int], deliver: Deliver) -> None:
         """Deliver the frames {pts: index} whose decoding starts at keyframe `start`."""
+        take = partial(self._hand_over, deliver=deliver)
+        cause = self._find_group(lane, start, group, take)
+        if group:
+            cause = self._find_by_time(group, take) or cause
+        if group:
+            frame_names = ", ".join(str(i) for i in sorted(group.values()))
+            raise VideoError(f"{self.path}: frame {frame_names} cannot be decoded ({cause}). Fix: {REMUX}")
+
+    def _find_group(self, lane: int, start: int, group: dict[int, int], take: Take) -> str:
+        """Take the frames of a group that appear from its keyframe or an earlier one; return why others may not."""
         cause = "it does not appear when decoding from any keyframe"
         for key in range(start, max(start - _EARLIER, 0) - 1, -1):
             is_first = key > 0
             try:
                 decoder = self._open(lane)
-                for frame, is_sound in checked_frames(decoder.run(key, set(group)), decoder.context):
+                for frame, is_sound in checked_frames(decoder.run(key, set(group)), decoder.context, decoder.positions):
                     if not is_sound:
                         break
                     # A "keyframe" of gradual intra refresh needs frames before it: it does not come out itself.
@@ -146,28 +197,27 @@ class PyavReader(FrameReader):
                         break
                     is_first = False
                     if frame.pts in group:
-                        self._hand_over(frame, group.pop(frame.pts), deliver)
+                        take(frame, group.pop(frame.pts))
             except AV_ERRORS as error:
                 cause = reason(error)
                 self._close(lane)
             if not group:
-                return
-        self._deliver_by_time(group, deliver, cause)
+                break
+        return cause
 
-    def _deliver_by_time(self, group: dict[int, int], deliver: Deliver, cause: str) -> None:
-        """As a last resort, decode the file from its first packet and skip nothing."""
+    def _find_by_time(self, group: dict[int, int], take: Take) -> str | None:
+        """As a last resort, decode the file from its first packet and skip nothing; return an error's reason."""
         try:
             container, stream = open_video(self.path, probe=True)
             with container:
                 for frame, is_sound in checked_frames(container.decode(stream), stream.codec_context):
                     if frame.pts in group and is_sound:
-                        self._hand_over(frame, group.pop(frame.pts), deliver)
+                        take(frame, group.pop(frame.pts))
                     if not group:
-                        return
+                        break
         except AV_ERRORS as error:
-            cause = reason(error)
-        frame_names = ", ".join(str(i) for i in sorted(group.values()))
-        raise VideoError(f"{self.path}: frame {frame_names} cannot be decoded ({cause}). Fix: {REMUX}")
+            return reason(error)
+        return None
 
     def _deliver_in_order(self, wanted: Sequence[int], deliver: Deliver) -> None:
         """Read streams without exact seeking: count the frames from the start, or from the current position."""
@@ -186,7 +236,7 @@ class PyavReader(FrameReader):
                     if self.index.stamped and frame.pts != expected:
                         what = f"frame {index} comes at {frame.pts}, not at {expected} ticks"
                         raise VideoError(f"{self.path}: {what}. Fix: {REMUX}")
-                    self._hand_over(frame, index, deliver)
+                    self._hand_over(frame, index, deliver=deliver)
                     undelivered.remove(index)
                 if not undelivered:
                     return
@@ -196,7 +246,7 @@ class PyavReader(FrameReader):
             raise VideoError(text) from error
         raise VideoError(f"{self.path}: frame {min(undelivered)} does not appear in a second pass. Fix: {REMUX}")
 
-    def _hand_over(self, frame: VideoFrame, index: int, deliver: Deliver) -> None:
+    def _hand_over(self, frame: VideoFrame, index: int, *, deliver: Deliver) -> None:
         deliver(index, self.index.orientation.apply(np.asarray(frame.to_ndarray(format="rgb24"), dtype=np.uint8)))
 
     def _open(self, lane: int) -> _Decoder:

@@ -17,7 +17,7 @@ from barista_bench.errors import DataError
 from barista_bench.files.writing import atomic_write
 from barista_bench.media.video.index import AV_ERRORS, open_video, reason, stamp_of, video_index
 
-_REMEDY = "re-encode it (ffmpeg -i IN -c:v libx264 -crf 17 -pix_fmt yuv420p OUT.mp4), and start again with OUT.mp4"
+REENCODE = "re-encode it (ffmpeg -i IN -c:v libx264 -crf 17 -pix_fmt yuv420p OUT.mp4), and start again with OUT.mp4"
 
 
 def check_mp4(source: Path) -> None:
@@ -27,7 +27,7 @@ def check_mp4(source: Path) -> None:
         with container, av.open(os.devnull, "w", format="mp4") as copy:
             copy.add_stream_from_template(stream, opaque=True)
     except AV_ERRORS as error:
-        raise DataError(f"{source}: {reason(error)}. Fix: {_REMEDY}") from error
+        raise DataError(f"{source}: {reason(error)}. Fix: {REENCODE}") from error
 
 
 def remux(source: Path, out: Path) -> None:
@@ -41,7 +41,7 @@ def remux(source: Path, out: Path) -> None:
             _copy(source, partial_path)
             _check_copy(source, partial_path)
     except AV_ERRORS as error:
-        raise DataError(f"{source}: cannot be copied into MP4 ({reason(error)}). Fix: {_REMEDY}") from error
+        raise DataError(f"{source}: cannot be copied into MP4 ({reason(error)}). Fix: {REENCODE}") from error
 
 
 def _copy(source: Path, out: Path) -> None:
@@ -65,7 +65,7 @@ def _check_copy(source: Path, copy: Path) -> None:
     for number, (picture, copied) in enumerate(zip_longest(_pictures(source), _pictures(copy))):
         is_same = picture is not None and copied is not None and picture[0] == copied[0]
         if not is_same or (last is not None and copied[1] <= last):
-            raise DataError(f"{source}: frame {number} is another picture in its copy as MP4. Fix: {_REMEDY}")
+            raise DataError(f"{source}: frame {number} is another picture in its copy as MP4. Fix: {REENCODE}")
         last = copied[1]
 
 
@@ -87,7 +87,7 @@ def _presentation_times(source: Path) -> list[int]:
             shown += [int(frame.pts) for frame in stream.codec_context.decode(packet) if frame.pts is not None]
         shown += [int(frame.pts) for frame in stream.codec_context.decode(None) if frame.pts is not None]
     if sorted(shown) != list(range(len(index.pts))):
-        raise DataError(f"{source}: its packets are not one picture each. Fix: {_REMEDY}")
+        raise DataError(f"{source}: its packets are not one picture each. Fix: {REENCODE}")
     times = dict(zip(shown, index.pts.tolist(), strict=True))
     return [times[number] for number in range(len(shown))]
 

@@ -120,7 +120,7 @@ class Calls:
             },
             http_client=openai.DefaultAsyncHttpxClient(
                 limits=httpx2.Limits(max_connections=self._settings.max_concurrency),
-                verify=_certificates(),
+                verify=certificates(),
                 # Images and key go to the server that was named, and to no other: no redirect, and to this machine no
                 # proxy of the environment, which could read the key off plain http.
                 follow_redirects=False,
@@ -309,7 +309,7 @@ def open_calls(
 
 
 @cache
-def _certificates() -> ssl.SSLContext:
+def certificates() -> ssl.SSLContext:
     """Return httpx's certificates, cached: loading takes 0.1 seconds, and judges send few requests at a time."""
     return httpx2.create_ssl_context()
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -16,7 +16,8 @@ import msgspec
 from PIL import Image
 from tqdm import tqdm
 
-from barista_bench.core.example import FrameTimes, Status
+from barista_bench.core.example import Status
+from barista_bench.core.frame_times import FrameTimes
 from barista_bench.core.guarding import guard
 from barista_bench.core.prompt import Prompt
 from barista_bench.core.task import Example, Task
@@ -43,7 +44,7 @@ class TaskRun:
     """One task of a start: its examples, their prompts, its log, and its counts so far.
 
     `steps` is the log of intermediate answers, for tasks that ask in several steps; None for others. `only` are the ids
-    of the examples to ask; None for all.
+    of the examples to ask; None for all. `change` is applied to every request, such as by an aid.
     """
 
     task: Task
@@ -55,6 +56,7 @@ class TaskRun:
     session: Session = field(default_factory=Session)
     steps: StepLog | None = None
     only: frozenset[str] | None = None
+    change: Callable[[Request], Request] | None = None
 
 
 _NO_QUESTION = Prompt("", ())
@@ -243,7 +245,7 @@ class Asker:
         for entry, pictures in ready:
             try:
                 request = self._request(entry, pictures) if isinstance(pictures, Pictures) else pictures
-            except TaskError as error:
+            except (TaskError, DataError) as error:
                 request = error
             if isinstance(request, Request):
                 yield entry, request
@@ -267,7 +269,7 @@ class Asker:
             schema = None if asks_in_steps(task) and not step else task.answer_schema(example)
         with guard(task, "choices", example):
             choices = task.choices(example)
-        return Request(
+        request = Request(
             request_id=example.example_id,
             prompt=entry.prompt,
             images=pictures.images,
@@ -278,6 +280,7 @@ class Asker:
             choices=choices,
             times=self._times(entry) if self._timed and entry.prompt.image_count else None,
         )
+        return entry.run.change(request) if entry.run.change else request
 
     def _times(self, entry: _Pending) -> FrameTimes | None:
         try:

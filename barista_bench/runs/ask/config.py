@@ -197,6 +197,34 @@ class RunConfig(StoppingSettings, SpendingSettings, ModelSettings):
     )
     repetitions: int = Field(3, ge=1, le=MAX_REPETITIONS, description="Repetitions; the protocol asks for three.")
     limit: Count | None = Field(None, description="Ask only the first LIMIT examples of each task.")
+    videos: Names = Field(
+        (), description="Ask only the examples of these videos, separated by commas.", max_length=10_000
+    )
+    example_ids: Path | None = Field(None, description="Ask only the examples in this file, one id a line.")
+    where: Texts = Field(
+        (),
+        description="Ask only examples with this metadata, e.g. preparation=capsule; may be repeated, all must hold.",
+        max_length=20,
+    )
+    failed_in: Path | None = Field(
+        None, description="Ask only what this run gave no readable answer to: a run folder, or its parent."
+    )
+    frames: Count | None = Field(
+        None, description="Show at most so many images of a question, evenly spread; its text stays as it is."
+    )
+    max_side: int | None = Field(
+        None, ge=16, description="Scale images down to this longer side in pixels, in every engine."
+    )
+    sweep: Texts = Field(
+        (),
+        description="Run once for each value, NAME=VALUE,VALUE with a setting or task option; may be repeated for all "
+        "combinations. One table and chart compare them.",
+        max_length=5,
+    )
+    shots: Count | None = Field(
+        None, description="Show so many worked examples of the split train, of other videos, before each question."
+    )
+    shots_seed: int = Field(0, description="Seed of the choice of worked examples.")
     root: Path | None = Field(None, description="Folder with the videos of a linked dataset or frozen file.")
     prompts: Path | None = Field(
         None,
@@ -209,8 +237,19 @@ class RunConfig(StoppingSettings, SpendingSettings, ModelSettings):
     aid: Names = Field(
         (),
         description="Facts of the graph to tell with the question, e.g. objects,states; LEVEL:inert and LEVEL:false "
-        "are their controls. Such a run is a diagnosis, and on no leaderboard.",
+        "are their controls, objects=RUN tells the model's own answers. Such a run is on no leaderboard.",
+        max_length=9,
+    )
+    view: Names = Field(
+        (),
+        description="Less evidence, or a transformed question: hide_evidence, hide_elsewhere, only_evidence, mirrored "
+        "or reversed. Such a run is on no leaderboard.",
         max_length=5,
+    )
+    graph: str | None = Field(
+        None,
+        description="Dataset with the graph tables for aids and views, if data was generated from its videos.",
+        max_length=4096,
     )
 
     name: Line = Field("", description="Name of the model in tables, comparisons and reports; does not change answers.")

@@ -34,12 +34,14 @@ from barista_bench.runs.log.inputs import digest
 from barista_bench.runs.run_folder import CONFIG_FILE, OpenedTask, Place, other_options, read_run
 from barista_bench.runs.score.box_fit import box_fit
 from barista_bench.runs.score.costs import costs_of, token_sums
+from barista_bench.runs.score.reading import READINGS
 from barista_bench.runs.score.results import (
     RESULTS_FILE,
     BoxFit,
     Breakdown,
     DatasetInfo,
     MetricValue,
+    PartInfo,
     PromptsInfo,
     Results,
     SampleCoverage,
@@ -57,6 +59,7 @@ from barista_bench.runs.score.samples import (
     counted_samples,
     group_metric,
     intervals,
+    letters_of,
     mark_faulty,
     metric,
     read_samples,
@@ -234,7 +237,7 @@ def score_tasks(
 def _results(run: ReadRun, samples: Sequence[ScoredSample], counted: Counted, known_count: int) -> Results:
     """Return the results from the samples whose reference is known, of `known_count` examples."""
     description, task, identity = run.description, run.task, run.description.identity
-    scored, options = [s for s in samples if s.is_counted], other_options(task)
+    scored, options, part = [s for s in samples if s.is_counted], other_options(task), description.data.part
     with guard(task, "statistics", f"{len(scored)} samples"):
         details = [group.resampled.statistics.published_metrics() for group in counted.values()]
     return Results(
@@ -242,7 +245,8 @@ def _results(run: ReadRun, samples: Sequence[ScoredSample], counted: Counted, kn
         protocol=description.protocol,
         options=dict(options),
         changed_options={name: value for name, value in options.items() if value != task.options[name].default},
-        model=ModelInfo(**identity.model.model_dump()),
+        reading=dict(run.reading.changes),
+        model=run.reading.info(ModelInfo(**identity.model.model_dump())),
         dataset=DatasetInfo(
             benchmark=task.benchmark,
             task=task.name,
@@ -252,6 +256,7 @@ def _results(run: ReadRun, samples: Sequence[ScoredSample], counted: Counted, kn
             limit=description.data.limit,
             examples=known_count,
             content_hash=run.examples.content_hash,
+            part=None if part is None else PartInfo(words=part.words, asked=len(part.ids), of=part.of),
         ),
         generation=identity.generation,
         repetitions=description.repetitions,
@@ -265,6 +270,7 @@ def _results(run: ReadRun, samples: Sequence[ScoredSample], counted: Counted, kn
         ),
         notes=dict(Counter(note for s in samples if s.record.is_finished and (note := s.oddity)).most_common()),
         box_fit=_box_fit(run, scored),
+        letters=letters_of(task, scored),
         prompts=PromptsInfo(version=task.prompts.version, sha256=task.prompts.sha256, wording=task.prompts.wording),
         primary=task.primary,
         metrics=_compute_metrics(counted, details),
@@ -296,7 +302,7 @@ def _count_trained_on(run: ReadRun) -> int:
 
 def _box_fit(run: ReadRun, samples: Sequence[ScoredSample]) -> BoxFit | None:
     try:
-        return box_fit(run.task, run.description.identity.model.box_format.format, samples)
+        return box_fit(run.task, run.reading.box_format, samples)
     except TaskError:  # faults in display only: the code that draws these samples reports them
         return None
 
@@ -397,7 +403,7 @@ def score_lines(samples: Sequence[ScoredSample]) -> Iterator[str]:
 
 def result_files(folder: Path, results: Results) -> tuple[Path, Path]:
     """Return the files for these scores, and for the scores of every sample."""
-    is_own = {**results.options, **read_run(folder).all_options} == results.options
+    is_own = not results.reading and {**results.options, **read_run(folder).all_options} == results.options
     return _result_paths(folder) if is_own else _result_paths(folder, results)
 
 
@@ -417,7 +423,7 @@ def claim_result_files(folder: Path, results: Results) -> tuple[Path, Path]:
 
 def _result_paths(folder: Path, results: Results | None = None) -> tuple[Path, Path]:
     """Return the files of results and of scores for the run's own options, or for the options of `results`."""
-    suffix = "" if results is None else f".{digest(results.options)[:_DIGITS]}"
+    suffix = "" if results is None else f".{digest({**results.options, **results.reading})[:_DIGITS]}"
     return folder / f"results{suffix}.json", folder / f"scores{suffix}.jsonl"
 
 
@@ -436,9 +442,9 @@ def stored_options(folder: Path) -> Mapping[str, Any]:
     files = _stored_results(folder)
     if len(files) != 1 or files[0].name == RESULTS_FILE:
         return {}
-    identity, options = read_run(folder).identity, read_results(files[0]).options
-    refuse_unfetched(task_class(identity.benchmark, identity.task), options)
-    return options
+    identity, results = read_run(folder).identity, read_results(files[0])
+    refuse_unfetched(task_class(identity.benchmark, identity.task), results.options)
+    return {**results.options, **results.reading}
 
 
 def options_of_each(folders: Sequence[str | Path], options: TaskOptions) -> list[dict[str, object] | None]:
@@ -453,15 +459,18 @@ def options_of_each(folders: Sequence[str | Path], options: TaskOptions) -> list
     identities = [read_run(folder).identity for folder in folders]
     declared = [task_class(identity.benchmark, identity.task).options for identity in identities]
     for name in options:
-        if not any(name in of_task for of_task in declared):
+        if name not in READINGS and not any(name in of_task for of_task in declared):
             raise ConfigError(f"no task here has an option {name!r}. Fix: leave it out")
-    return [{name: value for name, value in options.items() if name in of_task} or None for of_task in declared]
+    return [
+        {name: value for name, value in options.items() if name in of_task or name in READINGS} or None
+        for of_task in declared
+    ]
 
 
 def log_options(folder: Path, results: Results) -> None:
     """Log the options used to read a folder, if they are not the task's defaults or the folder has other scores."""
     others = [path.name for path in _stored_results(folder) if path != result_files(folder, results)[0]]
-    options = results.comparability.options_in_words
+    options = ", ".join(filter(None, (results.comparability.options_in_words, results.reading_in_words)))
     if options or others:
         other_text = f"; it holds other figures too ({', '.join(others)}): choose with --option" if others else ""
         log.warning("%s: read by %s%s", folder, options or "the default options", other_text)

@@ -123,7 +123,7 @@ def parse_aids(texts: Iterable[str]) -> tuple[Aid, ...]:
         ConfigError: a level or variant is unknown, or a level is named twice.
 
     >>> parse_aids(["states:inert", "objects"])
-    (Aid(level='objects', variant='true'), Aid(level='states', variant='inert'))
+    (Aid(level='objects', variant='true', run=''), Aid(level='states', variant='inert', run=''))
     """
     aids: dict[Level, Aid] = {}
     for text in (part.strip() for each in texts for part in each.split(",") if part.strip()):

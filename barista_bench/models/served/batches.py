@@ -63,7 +63,7 @@ class Batches:
         self._entries: dict[str, Entry] = {}
 
     def answers(self, requests: Iterable[Request], spool: BinaryIO) -> Iterator[tuple[int, AnsweredRequest]]:
-        """Yield the answers of all requests, with their numbers; `spool` is a file for the lines of the calls."""
+        """Yield the answers to all requests, with the requests' numbers; `spool` is a file for the lines of calls."""
         waiting = {number: self._spooled(request, spool) for number, request in enumerate(requests)}
         self._folder.mkdir(parents=True, exist_ok=True)
         batches, attempts, own = self._found(), Counter[str](), set[str]()

@@ -218,7 +218,10 @@ class Calls:
         raise AssertionError("tenacity ends with a result or an error")
 
     def _backoff(self, state: RetryCallState, rng: random.Random) -> float:
-        """Wait with full jitter. All calls wait at the gate for the server's requested pause, at the same time."""
+        """Return the wait before the next attempt, with full jitter.
+
+        If the server requests a pause, all calls wait for it together at the gate.
+        """
         seconds = rng.uniform(0.0, longest_backoff(state.attempt_number))
         error = state.outcome.exception() if state.outcome else None
         if isinstance(error, TransientError):

@@ -92,7 +92,8 @@ def import_run(
     counts = ", ".join(f"{status} {count}" for status, count in sorted(imported.statuses.items()))
     judged_text = f", {imported.judged} judged" if imported.judged else ""
     echo(
-        f"{imported.task}: {imported.repetitions} run(s), {counts}, {imported.unanswered} without a record{judged_text}"
+        f"{imported.task}: {imported.repetitions} repetition(s), {counts}, "
+        f"{imported.unanswered} without a record{judged_text}"
     )
     for complaint, names in (
         ("samples unreadable for the release and kept so, readable here", imported.kept_failures),

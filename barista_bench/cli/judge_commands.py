@@ -152,6 +152,6 @@ def judged_line(results: JudgedResults) -> str:
     judge = f"{results.judge.name}, held to its form" if results.is_held else results.judge.name
     return (
         f"{results.dataset.task}, {results.model} judged by {judge}: {metrics or 'no usable verdict'} "
-        f"over {results.repetitions} run(s), {coverage.judged}/{coverage.expected} answers judged ({statuses}), "
+        f"over {results.repetitions} repetition(s), {coverage.judged}/{coverage.expected} answers judged ({statuses}), "
         f"rubric {results.rubric.wording}, wording {results.answers.wording}"
     )

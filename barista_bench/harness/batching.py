@@ -57,7 +57,7 @@ class Batcher:
     def _generate(self, batch: list[WaitingRequest]) -> None:
         try:
             completions = self._model.generate([queued.request for queued in batch], batch[0].config)
-        except Exception as error:  # any class: the error is raised here again, and the threads of the other requests report it too
+        except Exception as error:  # any class: it is raised here again, and the other requests' threads report it too
             for queued in batch:
                 queued.completion = Failure(f"its batch failed: {type(error).__name__}: {error}")
             raise

@@ -155,8 +155,7 @@ def compute_metrics() -> Metric:
 
 @scorer(metrics=[compute_metrics()])
 def answers() -> Scorer:
-    """Read each answer with the task's parser and compare it with the reference; a sample's value has scores by name.
-    """
+    """Read each answer with the task's parser and compare it with the reference; a sample's value has scores by name."""
 
     async def score(state: TaskState, target: Target) -> Score:
         questions, sample = ours.sample_of(state)

@@ -186,7 +186,7 @@ def notes(row: SubmissionRow) -> str:
         parts.append(f"95% interval {low:g} to {high:g}")
     spread = row.metric_value.std
     parts.append(
-        f"{results.repetitions} run(s)"
+        f"{results.repetitions} repetition(s)"
         + (f", sd {checks.round_for_publication(spread):g}" if spread is not None else "")
     )
     parts.append(f"{coverage.scored}/{coverage.expected} samples scored, {coverage.answered} answered")

@@ -8,6 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from tqdm import tqdm
+
 from barista_bench.benchmarks.barista.grounding import Grounding
 from barista_bench.benchmarks.parsing import json_objects
 from barista_bench.core.boxes import BoxFormat
@@ -79,10 +81,9 @@ def ask(model: Model, config: PreflightConfig, prices: Prices) -> list[Answered]
     """Ask all questions within the spending limits."""
     asked = [(question, question.request) for question in questions(model.box_format)]
     spending = Spending(config, prices, config.generation)
-    return [
-        Answered(question, completions[0], seconds)
-        for question, completions, seconds in answer_each(model, asked, config.generation, spending)
-    ]
+    answers = answer_each(model, asked, config.generation, spending)
+    with tqdm(answers, total=len(asked), desc="preflight", unit="question", disable=None) as bar:
+        return [Answered(question, completions[0], seconds) for question, completions, seconds in bar]
 
 
 def findings(answered: Sequence[Answered], box_format: BoxFormat, prices: Prices | None = None) -> Iterator[Finding]:

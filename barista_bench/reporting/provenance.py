@@ -70,12 +70,12 @@ def decoding(results: Results) -> str:
 
     >>> from types import SimpleNamespace
     >>> decoding(SimpleNamespace(generation={"temperature": 0.0, "max_new_tokens": 192}, repetitions=1))
-    'greedy, at most 192 tokens, 1 run'
+    'greedy, at most 192 tokens, 1 repetition'
     """
     temperature, tokens = results.generation.get("temperature"), results.generation.get("max_new_tokens")
     parts = ["greedy"] if temperature == 0 else [f"temperature {temperature}"] if temperature is not None else []
     parts += [f"at most {tokens} tokens"] if tokens is not None else []
-    return ", ".join([*parts, _count(results.repetitions, "run")])
+    return ", ".join([*parts, _count(results.repetitions, "repetition")])
 
 
 def _frames(runs: Iterable[ScoredRun]) -> str:

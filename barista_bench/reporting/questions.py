@@ -135,8 +135,15 @@ def _weakest_group(label: str, run: ScoredRun, breakdown: KeyGroups | None) -> C
     means = [number(groups[value].metric.mean) for value in (low, high)]
     worst, best = (shorten_name(value) or "none" for value in (low, high))
     if means[0] == means[1]:
-        return Cell("nowhere", means[0], notes=(f"{means[0]} in every group by {words(breakdown.key)}.",))
+        everywhere = groups[low].metric.mean == 0
+        return Cell(
+            "everywhere" if everywhere else "nowhere",
+            means[0],
+            notes=(f"{means[0]} in every group by {words(breakdown.key)}.",),
+        )
     overall = run.results.primary_metric
+    if overall and groups[low].metric.mean >= overall.mean:
+        return Cell(None, notes=(f"No group by {words(breakdown.key)} is below all examples.",))
     of_all = f" and {number(overall.mean)} for all examples" if overall else ""
     metric = words(run.results.primary)
     sentence = f"{metric} by {words(breakdown.key)}: {means[0]} for {worst}, against {means[1]} for {best}{of_all}."

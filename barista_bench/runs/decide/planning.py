@@ -6,6 +6,7 @@ random answers become perfect until the score is higher by the planned differenc
 
 from __future__ import annotations
 
+import logging
 import math
 from collections import defaultdict
 from collections.abc import Sequence
@@ -30,6 +31,7 @@ from barista_bench.runs.described import Prices
 from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.tables import Row, Table, number, number_columns, text_columns
 
+log = logging.getLogger(__name__)
 CHURN, ROUNDS, POWER = 0.3, 40, 0.8
 FEWEST_VIDEOS: Final = 6
 """Videos below which `compare` cannot show a difference."""
@@ -48,16 +50,26 @@ class TaskPlan(NamedTuple):
 
 
 def plan_tasks(runs: Sequence[ScoredRun], difference: float, alpha: float) -> list[TaskPlan]:
-    """Return the plan of each task that can be decided early.
+    """Return the plan of each task that can be decided early. A task whose score cannot rise so far is named and left out.
 
     Raises:
-        ConfigError: no task can be decided early, or a score cannot rise by the difference.
+        ConfigError: no task can be decided early, or no score can rise by the difference.
         DataError: a run is incomplete.
     """
     decidable = [run for run in runs if run.task.decided_by is not None]
     if not decidable:
         refuse_undecidable(runs[0].task, Goal("decided"), 1)
-    return [plan_task(run, difference, alpha / len(decidable)) for run in decidable]
+    plans = []
+    for run in decidable:
+        try:
+            plans.append(plan_task(run, difference, alpha / len(decidable)))
+        except ConfigError as error:
+            if len(decidable) == 1:
+                raise
+            log.warning("%s", error)
+    if not plans:
+        raise ConfigError(f"no score can rise by {difference:g}. Fix: plan a smaller difference")
+    return plans
 
 
 def plan_task(run: ScoredRun, difference: float, alpha: float) -> TaskPlan:

@@ -343,7 +343,7 @@ def summary_line(results: Results, label: str = "") -> str:
     order = f"; all scores are equal, so that the order of the examples decides: {spread}" if spread else ""
     return (
         f"{results.dataset.benchmark}/{results.dataset.task}, {label or results.model.label}: "
-        f"{results.primary} {decimal(metric.mean)}{std} over {len(metric.repetitions)} run(s), "
+        f"{results.primary} {decimal(metric.mean)}{std} over {len(metric.repetitions)} repetition(s), "
         f"{coverage.answered}/{coverage.expected} answered ({statuses}){dropped}{incomplete}, "
         f"wording {results.prompts.wording}{options}{order}{''.join(f'; {note}' for note in results.notes_in_words)}"
     )

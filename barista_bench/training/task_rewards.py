@@ -105,6 +105,11 @@ class TaskReward:
                 log_metric(f"{self.__name__}/{name}", float(np.mean([each[name] for each in known])))
         return [None if each is None else self.total(each) for each in parts]
 
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """Return the errors that the task itself raised, each once."""
+        return tuple(fault for task in self._tasks.values() for fault in task.faults)
+
     def total(self, parts: Parts) -> float:
         """Return the weighted mean of the parts of one answer."""
         return sum(weight * parts[name] for name, weight in self.weights.items()) / sum(self.weights.values())

@@ -16,6 +16,7 @@ from barista_bench.core.task import Example, Task
 from barista_bench.data.dataset import open_examples
 from barista_bench.data.folder import build
 from barista_bench.errors import ConfigError, DataError
+from barista_bench.models.predictions_file import FORMAT
 from barista_bench.rewards import TaskReward, task_reward
 from barista_bench.runs.score.scoring import score
 from barista_bench.testing import HOSTILE_ANSWERS
@@ -72,6 +73,7 @@ def test_rewards_equal_the_sample_scores_of_logged_answers(
     examples = list(open_examples(data, kind.benchmark, kind.name, split="all").examples)
     repetitions = -(-LOGGED // len(examples))
     with (tmp_path / "answers.jsonl").open("w") as file:
+        file.write(json.dumps({"format": FORMAT, "box_format": str(GRID)}) + "\n")
         for index, example in enumerate(examples):
             texts = list(answers_about(task, examples, index))
             random.Random(index).shuffle(texts)

@@ -1,8 +1,8 @@
 """A search for answers that look at no image and still earn a reward (`barista_bench.rewards.task_reward`).
 
-    python perf/cheating_answers.py WORK [--examples 60]
+    python perf/cheating_answers.py WORK [--examples 240]
 
-Makes a kitchen of 12 videos and questions of the sibling benchmarks in WORK, and prints one row a task: the mean
+Makes a kitchen of 32 videos and questions of the sibling benchmarks in WORK, and prints one row a task: the mean
 reward over the set of `oracle`, `chance` and `prior`, and of the best cheat. A cheat sees the prompt, the references of
 other videos, and nothing of its own reference. The space that is searched, for every task:
 
@@ -203,13 +203,17 @@ def _every_relation(example: Example) -> str:
     return json.dumps(relations)
 
 
-def mean_reward(reward: TaskReward, answer: Answer, references: Sequence[RowReference]) -> float:
-    parts = reward.parts([answer(index) for index in range(len(references))], references)
+def mean_reward(reward: TaskReward, answer: Answer, references: Mapping[int, RowReference]) -> float:
+    parts = reward.parts([answer(index) for index in references], list(references.values()))
     return sum(reward.total(each) for each in parts if each) / len(parts)
 
 
 def search(work: Path, benchmark: str, name: str, limit: int) -> tuple[str, bool]:
-    """Return the row of a task, and whether every cheat stays below the prior plus the margin."""
+    """Return the row of a task, and whether the best cheat stays below the prior plus the margin.
+
+    The cheat is chosen on every second video, and all means of the row are over the other videos: the best of hundreds
+    of guesses is lucky where it was chosen.
+    """
     data, kind = work / "data" / benchmark / name, task_class(benchmark, name)
     if not data.exists():
         source = work / "kitchen" if benchmark in ("barista", "extended") else work / "siblings" / benchmark
@@ -219,27 +223,36 @@ def search(work: Path, benchmark: str, name: str, limit: int) -> tuple[str, bool
     examples = list(open_examples(data, benchmark, name, split="all").examples)
     task, reward = kind(options=options), task_reward(name, benchmark=benchmark, options=options)
     references = [read_reference(write_reference(example, task, GRID)) for example in examples]
+    videos = sorted({example.video_id for example in examples})
+    searched, measured = (
+        {i: references[i] for i, example in enumerate(examples) if example.video_id in videos[first::2]}
+        for first in (0, 1)
+    )
     cheats = Cheats(task, examples)
-    prior = mean_reward(reward, cheats.prior, references)
-    oracle = mean_reward(reward, lambda i: cheats.references[i], references)
-    chance = mean_reward(reward, cheats.chance, references)
-    found = sorted(((mean_reward(reward, answer, references), cheat) for cheat, answer in cheats.all()), reverse=True)
-    best, cheat = found[0]
-    counts, means = f"{len(examples)} | {len(found)}", f"{oracle:.3f} | {chance:.3f} | {prior:.3f} | {best:.3f}"
-    return f"| {benchmark}/{name} | {counts} | {means} | {cheat} |", best < prior + MARGIN
+    found = {cheat: mean_reward(reward, answer, searched) for cheat, answer in cheats.all()}
+    cheat = max(found, key=lambda name: found[name])
+    answers = {
+        "oracle": lambda i: cheats.references[i],
+        "chance": cheats.chance,
+        "prior": cheats.prior,
+        "best": dict(cheats.all())[cheat],
+    }
+    means = {each: mean_reward(reward, answer, measured) for each, answer in answers.items()}
+    columns = [f"{benchmark}/{name}", len(measured), len(found), *(f"{mean:.3f}" for mean in means.values()), cheat]
+    return f"| {' | '.join(map(str, columns))} |", means["best"] < means["prior"] + MARGIN
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("work", type=Path)
-    parser.add_argument("--examples", type=int, default=60, help="of a task [%(default)s]")
+    parser.add_argument("--examples", type=int, default=240, help="of a task [%(default)s]")
     parser.add_argument("--task", action="append", help="BENCHMARK/TASK; by default all")
     args = parser.parse_args()
     kitchen, siblings = args.work / "kitchen", args.work / "siblings"
     if not kitchen.exists():
-        write_kitchen(kitchen, videos=12, width=256, height=144, seconds=(8.0, 12.0), seed=5, num_proc=1)
+        write_kitchen(kitchen, videos=32, width=192, height=108, seconds=(8.0, 12.0), seed=5, num_proc=1)
     if not siblings.exists():
-        generate(kitchen, siblings, list(GENERATED), per_subtask=20)
+        generate(kitchen, siblings, list(GENERATED), per_subtask=120)
     print(
         "| task | examples | cheats | oracle | chance | prior | best cheat | which |\n|---|---|---|---|---|---|---|---|"
     )

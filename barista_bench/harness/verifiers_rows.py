@@ -3,8 +3,8 @@
     barista-bench export DATA --format prompts --box-format xyxy/1000 --out rows
     vf-eval barista-bench-verifiers --env.taskset.rows rows --env.agent.harness.id null --model MODEL
 
-The model sees the prompt and the images of a row; the reference stays in the task's data. The reward of a rollout is that
-of its last reply, and the parts are its metrics.
+The model sees the prompt and the images of a row; the reference stays in the task's data. The last reply
+of a rollout has the reward, and the parts are metrics.
 """
 
 from __future__ import annotations

@@ -39,14 +39,14 @@ def test_rewards_of_rollouts_are_ours(scripts: Path, tmp_path: Path) -> None:
     assert len(rows) > 1
     examples = open_examples(tmp_path / "data", "barista", "relations", split="train").examples
     right = [json.dumps(example.target["relations"]) for example in examples]
-    texts = ["[]", "a cup", "<think>[]", *right, *(f"<think>Left?</think>It is {text}" for text in right)]
+    forms = ("[]", "a cup", "<think>[]", "{right}", "<think>Left?</think>It is {right}")
     asked: list[str] = []
 
     def answer(call: Call) -> Fault:
         pictures = [part for turn in call.body["messages"] for part in turn["content"] if part["type"] == "image_url"]
         assert pictures
         assert "reference" not in json.dumps(call.body)
-        text = texts[len(asked) % len(texts)]
+        text = forms[len(asked) % len(forms)].replace("{right}", right[len(asked)])
         asked.append(text)
 
         def change(reply: Body) -> None:

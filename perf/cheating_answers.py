@@ -45,6 +45,8 @@ GRID = BoxFormat()
 GENERATED = ("handyvqa", "tog_bench", "egocot")
 MARGIN = 0.02
 """What a cheat may earn above the prior."""
+FEWEST = 30
+"""Examples to measure on."""
 SAMPLING: Mapping[str, Mapping[str, object]] = {
     "grounding": {"min_area": 20.0, "fraction": 0.2},
     "hand_object": {"fraction": 0.2},
@@ -142,9 +144,8 @@ class Cheats:
         if index not in self._words:
             self._words = {i: frozenset("\n".join(self._prompt_lines(i)).split()) for i in range(len(self.examples))}
         own = self._words[index]
-        return self.references[
-            sorted(self.others[index], key=lambda j: (-len(own & self._words[j]) / len(own | self._words[j]), j))[place]
-        ]
+        others = sorted(self.others[index], key=lambda j: (-len(own & self._words[j]) / len(own | self._words[j]), j))
+        return self.references[others[min(place, len(others) - 1)]]
 
     def _most_frequent(self, index: int, count: int) -> str:
         """Return the most frequent entries of the references of other videos, in the form of such a reference."""
@@ -239,6 +240,8 @@ def search(work: Path, benchmark: str, name: str, limit: int) -> tuple[str, bool
         {i: references[i] for i, example in enumerate(examples) if example.video_id in videos[first::2]}
         for first in (0, 1)
     )
+    if len(measured) < FEWEST:
+        return f"| {benchmark}/{name} | {len(measured)} | too few to tell | | | | | | |", True
     cheats = Cheats(task, examples)
     found, near = (
         {cheat: mean_reward(reward, answer, searched) for cheat, answer in space}
@@ -268,9 +271,8 @@ def main() -> None:
         write_kitchen(kitchen, videos=32, width=192, height=108, seconds=(8.0, 12.0), seed=5, num_proc=1)
     if not siblings.exists():
         generate(kitchen, siblings, list(GENERATED), per_subtask=120)
-    print(
-        "| task | examples | cheats | oracle | chance | prior | nearest | best cheat | which |\n|---|---|---|---|---|---|---|---|---|"
-    )
+    print("| task | examples | cheats | oracle | chance | prior | nearest | best cheat | which |")
+    print("|---|---|---|---|---|---|---|---|---|")
     failed = []
     for benchmark in ("barista", "extended", *GENERATED):
         for kind in BENCHMARKS[benchmark].tasks:

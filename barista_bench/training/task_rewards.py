@@ -9,6 +9,8 @@
   the prompt asks for JSON;
 * `parsed`: the task's parser reads it;
 * `score`: the task's sample score, as `barista-bench score` computes it. An unreadable answer scores as there;
+* `earned`: counts in the mean in place of `score`. They differ only for choices that are scored by F1, where naming all
+  choices scores well: that answer earns 0, the right one 1, and others in proportion;
 * `grounded` (EgoCoT): the rationale of a right answer, checked against the evidence: the fraction of expected facts
   that its claims name, and 0 if the evidence contradicts a claim.
 
@@ -71,6 +73,7 @@ class TaskReward:
         task = self._task_of(str(options.get("protocol", "release")))
         refuse_untrainable(task)
         self.part_names = ("format", "parsed", "score", *(("grounded",) if isinstance(task, Cot) else ()))
+        """The parts with weights."""
         if unknown := set(weights) - set(DEFAULT_WEIGHTS):
             raise ConfigError(f"weights: no part {min(unknown)!r}. Fix: use {', '.join(DEFAULT_WEIGHTS)}")
         self.weights = {name: float(weights.get(name, 0.0)) for name in self.part_names}
@@ -111,8 +114,9 @@ class TaskReward:
         return tuple(fault for task in self._tasks.values() for fault in task.faults)
 
     def total(self, parts: Parts) -> float:
-        """Return the weighted mean of the parts of one answer."""
-        return sum(weight * parts[name] for name, weight in self.weights.items()) / sum(self.weights.values())
+        """Return the weighted mean of the parts of one answer, with `earned` in place of `score`."""
+        counted = {**parts, "score": parts["earned"]}
+        return sum(weight * counted[name] for name, weight in self.weights.items()) / sum(self.weights.values())
 
     def parts(self, answers: Sequence[str], references: Sequence[RowReference]) -> list[Parts | None]:
         """Return the parts of each of N answers, without reasoning tags; None as for a reward."""
@@ -200,10 +204,19 @@ def _parts_of(task: Task, sample: Scored, score: float, answer: str) -> Parts:
         "format": float(prediction is not None and not prediction.dropped and _is_bare(task, sample.example, answer)),
         "parsed": float(prediction is not None),
         "score": score,
+        "earned": _earned(task, sample.example, score),
     }
     if isinstance(task, Cot):
         parts["grounded"] = _grounded(task, sample)
     return parts
+
+
+def _earned(task: Task, example: Example, score: float) -> float:
+    right, choices = len(task.correct_choices(example)), len(task.choices(example))
+    if task.sample_score != "f1" or not 0 < right < choices:
+        return score
+    everything = 2 * right / (right + choices)
+    return max(0.0, (score - everything) / (1 - everything))
 
 
 def _is_bare(task: Task, example: Example, answer: str) -> bool:

@@ -176,6 +176,21 @@ def test_a_reward_that_says_nothing_is_refused(name: str, benchmark: str, weight
 
 
 @pytest.mark.full
+def test_naming_all_choices_does_not_pay(releases: Releases) -> None:
+    (kind,) = (kind for kind in TRAINABLE if (kind.benchmark, kind.name) == ("handyvqa", "objects"))
+    task, reward = kind(), reward_of(kind)
+    for example in releases.examples(kind):
+        everything = "ANSWER: " + ", ".join(task.choices(example))
+        right, row = task.reference_answer(example, GRID), write_reference(example, task, GRID)
+        best, listed = reward.parts([right, everything], [read_reference(row)] * 2)
+        assert best is not None
+        assert best["score"] == best["earned"] == 1
+        assert listed is not None
+        assert listed["score"] > 0
+        assert listed["earned"] == pytest.approx(0)
+
+
+@pytest.mark.full
 def test_grounded_rewards_what_the_evidence_supports_for_right_answers_only(releases: Releases) -> None:
     (kind,) = (kind for kind in TRAINABLE if kind.name == "cot")
     task, reward, supported = kind(), reward_of(kind), 0

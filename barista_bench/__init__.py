@@ -4,8 +4,8 @@ The way of the data (docs/design.md): a release folder is read as a `SceneGraph`
 it, `datasets` configs hold them with lazily decoded frames, a runner asks a model and appends every answer to a
 sample log, and metrics, results and reports are made from that log alone.
 
-From Python: `evaluate`, `load_results`, `compare` and `load_metric`; `register`, after which `load_dataset` knows
-linked frames and releases (see `barista_bench.api`).
+From Python: `evaluate`, `diagnose`, `load_results`, `compare` and `load_metric`; `register`, after which `load_dataset`
+knows linked frames and releases (see `barista_bench.api`).
 """
 
 from typing import TYPE_CHECKING
@@ -13,9 +13,19 @@ from typing import TYPE_CHECKING
 from barista_bench.version import __version__
 
 if TYPE_CHECKING:
-    from barista_bench.api import Evaluation, compare, evaluate, load_metric, load_results, register
+    from barista_bench.api import (
+        Diagnoses,
+        Evaluation,
+        compare,
+        diagnose,
+        evaluate,
+        load_metric,
+        load_results,
+        register,
+    )
 
-__all__ = ["Evaluation", "__version__", "compare", "evaluate", "load_metric", "load_results", "register"]
+__all__ = ["Diagnoses", "Evaluation", "__version__", "compare", "diagnose", "evaluate", "load_metric", "load_results"]
+__all__ += ["register"]
 
 
 def __getattr__(name: str) -> object:

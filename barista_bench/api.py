@@ -27,15 +27,17 @@ from barista_bench.core.plugins import load_plugin
 from barista_bench.core.resampling import LEVEL, PERMUTATIONS
 from barista_bench.data.register import register as register
 from barista_bench.diagnosis.conditions import PLAIN
-from barista_bench.diagnosis.records import DIAGNOSIS_FILE
-from barista_bench.errors import ConfigError, DataError, TaskError
+from barista_bench.diagnosis.records import DIAGNOSIS_FILE, Diagnosis, causes, diagnosis_table, sentences
+from barista_bench.diagnosis.running import DiagnoseConfig, diagnose as make_diagnoses
+from barista_bench.errors import BaristaError, ConfigError, DataError, TaskError
 from barista_bench.files import text_out
 from barista_bench.runs.ask.config import RunConfig, Shard, check_settings
 from barista_bench.runs.ask.opening import open_tasks, with_built_release
 from barista_bench.runs.ask.runner import run_config
 from barista_bench.runs.run_folder import CONFIG_FILE, Place
+from barista_bench.runs.score.results import summary_line
 from barista_bench.runs.score.samples import TaskOptions
-from barista_bench.runs.score.scoring import ScoredRun, options_of_each, read_scored, score_tasks
+from barista_bench.runs.score.scoring import ScoredRun, options_of_each, read_scored, score_tasks, split_stopped
 from barista_bench.stats import compare_runs
 from barista_bench.stats.tables import breakdown_table, comparison_table, headline_table, metric_table, with_labels
 from barista_bench.tables import Table, to_html, to_text
@@ -58,11 +60,18 @@ RUNS = Path("runs")
 class Evaluation:
     """Scored runs as pandas frames and figures; `runs` holds the original objects for `barista_bench.stats`.
 
+    `stopped` are the runs that stopped early, which have a decision and no score (`results.stopped`).
     `unscored` says of every task that could not be scored why, `faults` of every sample on which a task's code raised.
     """
 
     runs: tuple[ScoredRun, ...]
     unscored: Mapping[str, str] = field(default_factory=dict)
+    stopped: tuple[ScoredRun, ...] = ()
+
+    @classmethod
+    def of(cls, runs: Iterable[ScoredRun], unscored: Mapping[str, BaristaError]) -> Evaluation:
+        complete, stopped = split_stopped(runs)
+        return cls(tuple(complete), {name: str(error) for name, error in unscored.items()}, tuple(stopped))
 
     def __repr__(self) -> str:
         return f"{to_text(self._headlines)}\n{self._remarks}".rstrip()
@@ -79,6 +88,7 @@ class Evaluation:
     @property
     def _remarks(self) -> str:
         lines = [f"and {len(self.runs) - _MAX_ROWS} more: see to_frame()"] if len(self.runs) > _MAX_ROWS else []
+        lines += [text_out.one_line(summary_line(run.results)) for run in self.stopped]
         lines += [f"not scored: {text_out.one_line(f'{name}: {why}')}" for name, why in self.unscored.items()]
         if faults := self.faults:
             lines.append(f"{len(faults)} samples not scored, first: {text_out.one_line(faults[0])}")
@@ -198,7 +208,47 @@ def evaluate(
         raise next(iter(unscored.values()))
     for name, error in unscored.items():
         log.warning("not scored: %s: %s", name, error)
-    return Evaluation(tuple(runs), {name: str(error) for name, error in unscored.items()})
+    return Evaluation.of(runs, unscored)
+
+
+@dataclass(frozen=True, repr=False)
+class Diagnoses:
+    """The diagnoses of a model, one for each task (`diagnosis.records`)."""
+
+    diagnoses: tuple[Diagnosis, ...]
+
+    def __repr__(self) -> str:
+        return "\n".join([to_text(self.table), *("\n".join(["", *lines]) for lines in self.sentences.values())])
+
+    def _repr_html_(self) -> str:
+        return to_html(self.table)
+
+    @property
+    def table(self) -> Table:
+        """Return one row for each task and level: its share of the score, with interval."""
+        return diagnosis_table(self.diagnoses)
+
+    @property
+    def sentences(self) -> dict[str, list[str]]:
+        """Return the findings of each task."""
+        adjusted = causes(self.diagnoses)
+        return {each.task: sentences(each, adjusted) for each in self.diagnoses}
+
+
+def diagnose(data: str | Path, model: str, *, out: str | Path, **settings: object) -> Diagnoses:
+    """Say why a model fails: do as `barista-bench diagnose`. Answers that are there are not asked again.
+
+    Args:
+        data: folder written by `build`, with its graph tables.
+        model: a value of `barista-bench run --model`.
+        out: folder of the runs, one for each condition and task, and of `diagnosis.json`.
+        settings: fields of `diagnosis.running.DiagnoseConfig`, e.g. `task="relations"`, `design="paths"`.
+
+    Raises:
+        ConfigError, DataError, ModelError, BudgetError: as `evaluate`.
+    """
+    config = check_settings(DiagnoseConfig, {**settings, "data": str(data), "model": model, "out": Path(out)})
+    return Diagnoses(tuple(make_diagnoses(config)))
 
 
 def load_metric(name: str) -> EvaluationModule:
@@ -240,7 +290,7 @@ def load_results(
             log.error("%s", error)
     if not runs:
         raise next(iter(unscored.values()))
-    return Evaluation(tuple(runs), {name: str(error) for name, error in unscored.items()})
+    return Evaluation.of(runs, unscored)
 
 
 def compare(

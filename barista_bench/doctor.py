@@ -38,6 +38,7 @@ _PURPOSES = {
     "viz": "pictures of figures",
     "studio": "the page to look, annotate and answer",
     "annotate": "scene graphs of your own videos",
+    "hands": "proposals of hand boxes",
     "sentence": "similarity of sentences",
     "train": "training",
     "ray": "many machines",

@@ -264,21 +264,24 @@ def _radar(table: Table) -> Figure:
 
 
 def _stack(table: Table) -> Figure:
-    """A bar a column, a part a row, in its order."""
+    """A bar a column, a part a row, in its order; negative parts left of zero."""
     columns = _columns(table)
     figure = new_figure(COLUMN, 0.6 + _ROW * len(columns))
     axes = figure.subplots()
-    ends, handles = [0.0] * len(columns), []
+    ends = {True: [0.0] * len(columns), False: [0.0] * len(columns)}
+    handles = []
     for place, row in enumerate(table.rows):
         colour, _, hatch = _series_look(place)
         measured = [_value(row[column]) for column in columns]
         widths = [each.value if each else 0.0 for each in measured]
         look: dict[str, Any] = {"color": colour, "hatch": hatch, "edgecolor": "white", "linewidth": 0.3}
-        handles.append(axes.barh(range(len(columns)), widths, 0.75, ends, **look))
-        ends = [end + width for end, width in zip(ends, widths, strict=True)]
+        starts = [ends[width >= 0][bar] for bar, width in enumerate(widths)]
+        handles.append(axes.barh(range(len(columns)), widths, 0.75, starts, **look))
+        for bar, width in enumerate(widths):
+            ends[width >= 0][bar] += width
     axes.set_yticks(range(len(columns)), labels([table.columns[column].head for column in columns]))
     axes.invert_yaxis()
-    axes.set_xlabel("fraction of samples,\nsummed over kinds")
+    axes.set_xlabel(table.columns[0].group or "fraction of samples,\nsummed over kinds")
     _add_legend(figure, handles, [label(row[0].text) for row in table.rows])
     return figure
 

@@ -20,9 +20,9 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
+from barista_bench.core.statistics import holm
 from barista_bench.diagnosis.estimates import ALPHA, believes_any_text, cause_p, is_unused
-from barista_bench.stats.comparison import holm
-from tests.diagnosis.responders import LEVELS, SETTINGS, as_values, estimated, study, truth
+from tests.diagnosis.responders import LEVELS, SETTINGS, as_values, estimated, named_causes, study, truth
 
 KINDS = ("share", "gain", "uptake", "remainder", "text", "plain")
 
@@ -60,6 +60,23 @@ def row(job: tuple[str, int, int, int, str]) -> str:
     return f"| {name} | {design} | {videos} | {' | '.join(cells)} |"
 
 
+def causes_row(job: tuple[str, int, int, int]) -> str:
+    """One row on causes of single answers: what a study says of its examples."""
+    name, videos, per_video, studies = job
+    rates, shown, named, right, within = [], 0, 0, 0, 0
+    for seed in range(studies):
+        made = study(SETTINGS[name], np.random.default_rng([seed, videos]), videos, per_video)
+        rate, pairs = named_causes(made)
+        rates.append(np.nan if rate is None else rate)
+        shown += bool(pairs)
+        named += len(pairs)
+        right += sum(cause == faults for cause, faults in pairs)
+        within += sum(faults <= cause for cause, faults in pairs)
+    cells = f"{np.nanmean(rates):.3f} | {shown / studies:.2f} | {named / studies:.1f} | {right / max(named, 1):.3f}"
+    cells += f" | {within / max(named, 1):.3f}"
+    return f"| {name} | {videos} | {cells} |"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--studies", type=int, default=1000)
@@ -68,7 +85,17 @@ def main() -> None:
     parser.add_argument("--designs", nargs="*", default=["paths"])
     parser.add_argument("--settings", nargs="*", default=list(SETTINGS))
     parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--causes", action="store_true", help="study causes of single answers instead")
     given = parser.parse_args()
+    if given.causes:
+        causes = ("false rate", "reports with causes", "named in a report", "exactly the fault", "includes it")
+        print(f"| setting | videos | {' | '.join(causes)} |")
+        print("|---|---|---|---|---|---|---|")
+        jobs_of_causes = [(n, v, given.per_video, given.studies) for n in given.settings for v in given.videos]
+        with Pool(given.processes) as pool:
+            for line in pool.imap(causes_row, jobs_of_causes):
+                print(line, flush=True)
+        return
     jobs = [
         (name, videos, given.per_video, given.studies, design)
         for name in given.settings

@@ -8,32 +8,7 @@ The same as `barista-bench build`, for people who look for the builder script of
 
 from __future__ import annotations
 
-import argparse
-
-from barista_bench.data.folder import build
-from barista_bench.data.origin import config_names_of
-
-
-def main() -> None:
-    configs = config_names_of("barista")
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--source", required=True, help="data root, or a Hub dataset id")
-    parser.add_argument("--out", default="barista", help="dataset folder to write")
-    parser.add_argument("--revision", help="commit of a Hub dataset")
-    parser.add_argument("--frames", choices=("frozen", "linked"), default="frozen")
-    parser.add_argument("--configs", nargs="+", choices=configs, default=configs)
-    options = parser.parse_args()
-    built = build(
-        options.source,
-        options.out,
-        configs=tuple(options.configs),
-        frames=options.frames,
-        revision=options.revision,
-        progress=True,
-    )
-    for config in built.configs:
-        print(config.name, dict(config.rows), config.content_hash or "")
-
+from barista_bench.data.builder_script import build_from_arguments
 
 if __name__ == "__main__":
-    main()
+    build_from_arguments("barista", __doc__)

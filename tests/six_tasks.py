@@ -14,7 +14,7 @@ from barista_bench.core.task import Example, Task
 from barista_bench.data.dataset import open_examples
 from barista_bench.data.folder import build
 from barista_bench.models.base import ScriptedModel
-from barista_bench.runs import run_folder
+from barista_bench.runs import data_location
 from barista_bench.runs.ask import opening, runner
 from barista_bench.runs.score import scoring
 from barista_bench.runs.score.scoring import ScoredRun
@@ -82,7 +82,7 @@ def run_models(data: Path, out: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
         opened = lru_cache(open_examples)  # each of the six sets is opened once for all runs
         patch.setattr(opening, "open_examples", opened)
-        patch.setattr(run_folder, "open_examples", opened)
+        patch.setattr(data_location, "open_examples", opened)
         for name in ("chance", "oracle"):
             runner.run(data, out / name, task=TASKS, repetitions=3, model=name)
         for name, skill in SKILLS.items():

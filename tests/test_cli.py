@@ -48,9 +48,12 @@ from barista_bench.interchange.recorded_answers import import_recorded, write_su
 from barista_bench.judging.config import JudgeConfig
 from barista_bench.mini import write_kitchen
 from barista_bench.other_graphs.importing import import_graphs
+from barista_bench.preflight.settings import PreflightConfig
 from barista_bench.reporting import write_report
 from barista_bench.reporting.paper import set_statistics
 from barista_bench.runs.ask.config import RunConfig, check_settings
+from barista_bench.runs.ask.watching import WatchConfig
+from barista_bench.runs.decide.planning import plan_table, plan_tasks
 from barista_bench.runs.diff import diff
 from barista_bench.runs.log_reader import compact, merge
 from barista_bench.runs.score.scoring import score
@@ -104,7 +107,12 @@ CALLED: dict[str, tuple[list[Callable], set[str]]] = {
     "annotate status": ([open_project], {"project"}),
     "annotate review": ([open_project], {"project", "show", "plots"}),
     "annotate export": ([export_graphs], {"project", "target_format"}),
-    "score": ([score, import_recorded], {"folders", "option", "log_to", "json", "num_proc"}),
+    "score": (
+        [score, import_recorded],
+        {"folders", "option", "box_format", "think_tags", "log_to", "json", "num_proc"},
+    ),
+    "preflight": ([PreflightConfig], {"config"}),
+    "run watch": ([WatchConfig], {"config"}),
     "report": ([load_results, write_report], {"option", "max_size"}),
     "compare settings": ([diff], set()),
     "run compact": ([compact], set()),
@@ -112,6 +120,7 @@ CALLED: dict[str, tuple[list[Callable], set[str]]] = {
     "compare": ([load_results, compare_runs], {"csv", "option", "json"}),
     "compare agreement": ([load_results, answer_agreement], {"option"}),
     "compare all": ([load_results, analysis_tables, write_tables], {"option"}),
+    "plan": ([load_results, plan_tasks, plan_table], {"json", "model", "against"}),
     "judge": ([JudgeConfig], {"config"}),
     "compare judges": ([load_results], {"out", "human", "vendor", "option"}),
     "generate questions": ([QuestionConfig], {"config"}),
@@ -405,7 +414,7 @@ def test_quiet_leaves_errors_alone(small_release: Path, tmp_path: Path) -> None:
         assert shown.stdout.strip(), name
         assert "wrote " not in shown.stdout, name
     alone = invoke(cli.app, ["-q", *results["compare"], "--json"])
-    assert set(json.loads(alone.stdout)) == {"comparisons", "beside", "costs"}
+    assert set(json.loads(alone.stdout)) == {"comparisons", "beside", "costs", "stopped"}
 
 
 def test_help_has_what_most_need_before_what_few_do() -> None:

@@ -20,7 +20,11 @@ from tests.hub_standin import HubStandIn
 
 COMMANDS = get_command(cli.app).commands
 ROOT = Path(__file__).resolve().parents[1]
-SHOWN = {"from_python.md": ("left holds coffee cup", "0.6666666666666666"), "running.md": (" 0 failures",)}
+SHOWN = {
+    "from_python.md": ("left holds coffee cup", "0.6666666666666666"),
+    "running.md": (" 0 failures",),
+    "diagnosis.md": ("Why it fails", "chance misses"),
+}
 """What pages must print whose examples run here; other pages have tests of their own."""
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from barista_bench.core.example import FrameTimes
+from barista_bench.core.frame_times import FrameTimes
 
 RATES = st.sampled_from([5.0, 23.976, 24.0, 25.0, 29.97, 30000 / 1001, 30.0, 50.0, 59.94, 60.0, 120.0])
 INDICES = st.lists(st.integers(0, 200_000), min_size=2, max_size=40, unique=True).map(

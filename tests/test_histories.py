@@ -219,7 +219,7 @@ class History(RuleBasedStateMachine):
             record = json.loads(line)
         except ValueError:
             return
-        sample = (record.get("example_id"), record.get("run"))
+        sample = (record.get("example_id"), record.get("repetition"))
         if sample in known and known[sample] == record["text"]:
             del known[sample]
 

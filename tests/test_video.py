@@ -93,7 +93,7 @@ def test_seeking_files_are_never_decoded_whole(sample, monkeypatch):
     def refuse(*_):
         raise AssertionError("a sequential decode was used")
 
-    monkeypatch.setattr(pyav_reader.PyavReader, "_deliver_by_time", refuse)
+    monkeypatch.setattr(pyav_reader.PyavReader, "_find_by_time", refuse)
     for name in ("cfr.mp4", "hevc_open_gop.mp4", "edit_list_open_gop.mp4", "matroska.mkv", "fragmented.mp4"):
         read_frames(sample(name), [60, 3, 31])
 

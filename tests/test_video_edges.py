@@ -1,5 +1,6 @@
 """Videos as other tools write them: B-frames in AVI and Matroska, AV1, gradual intra refresh, damage."""
 
+import re
 from fractions import Fraction
 from pathlib import Path
 
@@ -7,9 +8,11 @@ import av
 import numpy as np
 import pytest
 
-from barista_bench.annotate.project import open_project, start
+from barista_bench.annotate.project import open_project, start, track_notes
 from barista_bench.errors import DataError, VideoError
-from barista_bench.media.video import open_reader
+from barista_bench.media.video import open_reader, pyav_reader
+from barista_bench.media.video.index import open_video
+from barista_bench.media.video.pyav_reader import PyavReader
 from barista_bench.media.video.remuxing import check_mp4, remux
 
 FRAMES, SIZE = 60, (64, 48)
@@ -23,7 +26,7 @@ def encode(path: Path, codec: str, options: dict[str, str] | None = None, frames
     noise = np.random.default_rng(0).integers(0, 255, (*SIZE[::-1], 3), dtype=np.uint8)
     with av.open(str(path), "w") as container:
         stream = container.add_stream(codec, rate=30, options=options or {})
-        stream.width, stream.height, stream.pix_fmt = *SIZE, "yuv420p"
+        stream.width, stream.height, stream.pix_fmt = *SIZE, "yuvj420p" if codec == "mjpeg" else "yuv420p"
         for number in range(frames):
             picture = np.roll(noise, 3 * number, axis=1)
             picture[:8, : number + 1] = 255
@@ -141,3 +144,82 @@ def test_a_damaged_file_gives_the_same_in_every_fresh_reader_and_never_what_is_k
                 outcomes.add(b"refused")
         assert len(outcomes) == 1
         assert outcomes <= ({b"refused"} if damaged[index] else {b"refused", expected[index]})
+
+
+def damaged(path: Path, seed: int) -> Path:
+    data, random = bytearray(path.read_bytes()), np.random.default_rng(seed)
+    place = int(random.integers(len(data) // 2, len(data) * 3 // 4))
+    data[place : place + 30] = random.integers(0, 256, 30, dtype=np.uint8).tobytes()
+    path.write_bytes(data)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "codec"), [("clip.mkv", "mpeg2video"), ("clip.mp4", "libx264"), ("clip.ts", "libx264")]
+)
+def test_one_pass_finds_the_frames_that_a_reader_refuses(name: str, codec: str, tmp_path: Path) -> None:
+    path = damaged(encode(tmp_path / name, codec, {"g": "12", "bf": "2"}, frames=30), 1)
+    refused = []
+    with PyavReader(path) as reader:
+        for index in range(len(reader)):
+            try:
+                reader.read([index])
+            except VideoError:
+                refused.append(index)
+        assert reader.undecodable() == refused
+    assert refused or codec == "libx264"
+
+
+def test_validation_decodes_a_damaged_file_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = damaged(encode(tmp_path / "clip.mkv", "mpeg2video", {"g": "12", "bf": "2"}, frames=30), 1)
+    opened: list[str] = []
+    monkeypatch.setattr(pyav_reader, "open_video", lambda name, **more: opened.append(name) or open_video(name, **more))
+    with PyavReader(path) as reader:
+        assert len(reader.undecodable()) > 1
+    assert len(opened) == 2, "for the groups of frames, and for the rest"
+
+
+def test_a_damaged_video_is_lost_at_the_start_of_a_project(tmp_path: Path) -> None:
+    videos = tmp_path / "videos"
+    videos.mkdir()
+    encode(videos / "good.mp4", "libx264", frames=10)
+    damaged(encode(videos / "bad.mkv", "mpeg2video", {"g": "12", "bf": "2"}, frames=30), 1)
+    start(tmp_path / "project", videos)
+    file = open_project(tmp_path / "project").file
+    assert set(file.videos) == {"good"}
+    assert re.search(
+        r"bad\.mkv: \d+ of 30 frames cannot be decoded, the first is \d+\. Fix: re-encode", file.lost["bad.mkv"]
+    )
+
+
+def test_a_damaged_picture_of_motion_jpeg_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "clip.mov"
+    encode(path, "mjpeg", frames=10)
+    expected = decoded_in_order(path)
+    with av.open(str(path)) as container:
+        packet = [packet for packet in container.demux(video=0) if packet.size][4]
+    data = bytearray(path.read_bytes())
+    place = packet.pos + packet.size // 2
+    data[place : place + 2] = b"\xff\xd9"  # the end of a picture
+    path.write_bytes(data)
+    kept = [index for index in range(10) if index != 4]
+    with PyavReader(path) as reader:
+        assert reader.undecodable() == [4]
+        assert [picture.tobytes() for picture in reader.read(kept)] == [expected[index] for index in kept]
+
+
+def test_the_used_track_is_named_if_another_one_is_the_default(tmp_path: Path) -> None:
+    encode(tmp_path / "clip.mp4", "libx264", frames=5)
+    videos = tmp_path / "videos"
+    videos.mkdir()
+    with av.open(str(tmp_path / "clip.mp4")) as source, av.open(str(videos / "two.mkv"), "w") as both:
+        targets = [both.add_stream_from_template(source.streams.video[0]) for _ in range(2)]
+        targets[0].disposition = 0
+        targets[1].disposition = av.stream.Disposition.default
+        for packet in [packet for packet in source.demux(video=0) if packet.size]:
+            for target in targets:
+                packet.stream = target
+                both.mux(packet)
+    project = start(tmp_path / "project", videos)
+    (note,) = track_notes(project)
+    assert "the first of its 2 video tracks is used, and track 2 is the default" in note

@@ -7,12 +7,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from barista_bench.aids.graph_rows import Box, RelationRow, Span, VideoRows
+from barista_bench.aids.graph_rows import Box, BoxRow, RelationRow, Span, VideoRows
 from barista_bench.aids.levels import Level
 from barista_bench.benchmarks.barista.change_detection import PART_OF, POSITION
 from barista_bench.benchmarks.barista.clips import MIN_ANNOTATIONS, WINDOW
 from barista_bench.benchmarks.barista.relation_answers import RelationInputs
 from barista_bench.core.boxes import xywh_to_xyxy
+from barista_bench.core.example import GraphEvidence
 from barista_bench.core.task import Example
 from barista_bench.scene_graph.video_graph import HAND_RELATION, HANDS, UNNAMED
 
@@ -62,8 +63,30 @@ class Scene(NamedTuple):
         return max(0, self.frames[0] - around), min(self.video.frame_count, self.frames[-1] + around + 1)
 
 
+def graph_evidence(example: Example) -> GraphEvidence | None:
+    """Return the part of a graph that an example of another benchmark was generated from; None for all others."""
+    graph = example.evidence.get("graph")
+    return GraphEvidence.read(graph) if isinstance(graph, dict) else None
+
+
+def is_traced(example: Example) -> bool:
+    """Whether the example comes from a graph: all of BARISTA's do, and generated ones that do not hide it."""
+    return example.benchmark == "barista" or graph_evidence(example) is not None
+
+
+def graph_video(example: Example) -> str:
+    """Return the id of the example's video in the graph."""
+    graph = graph_evidence(example)
+    return graph.video_id if graph else example.video_id
+
+
 def shown_frames(example: Example) -> Frames:
-    """Return the frames that a question is about; for a clip all keyframes, also those that are not shown."""
+    """Return the frames that a question is about; for a clip all keyframes, also those that are not shown.
+
+    Of a generated question these are frames of the graph's video, of which it may show a clip.
+    """
+    if graph := graph_evidence(example):
+        return tuple(graph.frames)
     keyframes = example.metadata.get("original_frame_indices")
     frames = keyframes if isinstance(keyframes, list) else [frame.frame_index for frame in example.frames]
     return tuple(int(frame) for frame in frames)
@@ -83,13 +106,13 @@ def unneeded_facts(level: Level, scene: Scene, needed: Sequence[Fact]) -> list[F
     """Return true facts of the same video and form that repeat no needed fact, in an order fixed by content."""
     known = {fact.about for fact in needed}
     pool: dict[Fact, None] = {}
-    for frames in _other_moments(scene):
+    for frames in other_moments(scene):
         moved = scene._replace(frames=frames)
         found = _items(moved) if scene.example.task == "relations" else _FACTS[level](moved)
         pool.update(dict.fromkeys(fact for fact in found if fact.about not in known or _is_elsewhere(fact, needed)))
         if len(pool) > 20 * len(needed):
             break
-    shuffled = sorted(pool, key=lambda fact: _digest(scene.example.example_id, fact))
+    shuffled = sorted(pool, key=lambda fact: content_digest(scene.example.example_id, fact))
     times_said: Counter[tuple[str, ...]] = Counter()
     rank = dict[Fact, int]()
     for fact in shuffled:
@@ -98,17 +121,18 @@ def unneeded_facts(level: Level, scene: Scene, needed: Sequence[Fact]) -> list[F
     return sorted(shuffled, key=lambda fact: rank[fact])  # a second fact about a thing follows all first ones
 
 
-def _digest(*parts: object) -> bytes:
+def content_digest(*parts: object) -> bytes:
+    """Return a key by which things are sorted in an order fixed by content."""
     return hashlib.sha256(repr(parts).encode()).digest()
 
 
-def _other_moments(scene: Scene) -> Iterator[Frames]:
+def other_moments(scene: Scene) -> Iterator[Frames]:
     """Yield the frames shifted to other times in the video, without overlap, in an order fixed by content."""
     first, (low, high) = scene.frames[0], scene.span
     length = high - low
     starts = range(0, scene.video.frame_count - (scene.frames[-1] - first), max(1, min(5, length)))
     moved = [start for start in starts if abs(start - first) >= length + scene.video.fps]
-    for start in sorted(moved, key=lambda start: _digest(scene.example.example_id, start)):
+    for start in sorted(moved, key=lambda start: content_digest(scene.example.example_id, start)):
         yield tuple(frame - first + start for frame in scene.frames)
 
 
@@ -157,8 +181,50 @@ def _items(scene: Scene) -> Iterator[Fact]:
         yield Fact((row.category,), (f"item {number}: ", 0), (frame, frame + 1), (row.object_id,), row.box)
 
 
+def instance_labels(scene: Scene) -> dict[str, str]:
+    """Return object id to name on one frame: several objects of a name are numbered from left to right.
+
+    These are the objects of the phrase's category; on another frame than the question's all other objects.
+    """
+    (frame,) = scene.frames
+    groups: dict[str, list[BoxRow]] = {}
+    for row in scene.video.boxes.get(frame, ()):
+        if row.category != UNNAMED and (row.category == scene.example.inputs["category"]) == _is_shown(scene):
+            groups.setdefault(row.category, []).append(row)
+    return {
+        row.object_id: name if len(rows) == 1 else f"{name} {number} from the left"
+        for name, rows in groups.items()
+        for number, row in enumerate(sorted(rows, key=lambda row: (row.box, row.object_id)), start=1)
+    }
+
+
+def _is_shown(scene: Scene) -> bool:
+    return scene.frames[0] == scene.example.frames[0].frame_index
+
+
+def _states_of_instances(scene: Scene) -> Iterator[Fact]:
+    """Yield the states of the objects that a phrase may mean."""
+    (frame,), labels = scene.frames, instance_labels(scene)
+    for row in scene.video.states:
+        if row.object_id in labels and row.span[0] <= frame < row.span[1]:
+            parts = (0, f": {row.kind} {row.value}")
+            yield Fact((labels[row.object_id],), parts, (frame, frame + 1), (row.object_id, row.kind, row.value))
+
+
+def _relations_of_instances(scene: Scene) -> Iterator[Fact]:
+    """Yield the relations of the objects that a phrase may mean."""
+    (frame,), labels = scene.frames, instance_labels(scene)
+    for row in scene.video.relations:
+        if {row.source_id, row.target_id} & labels.keys() and _find_holding_spans(scene, row):
+            names = (labels.get(row.source_id, row.source), labels.get(row.target_id, row.target))
+            yield _relation(row, (frame, frame + 1))._replace(names=names)
+
+
 def _states(scene: Scene) -> Iterator[Fact]:
     """Yield the states of objects seen at both ends of a clip, if they change anywhere in the video."""
+    if scene.example.task == "grounding":
+        yield from _states_of_instances(scene)
+        return
     values: dict[tuple[str, str], set[str]] = {}
     for row in scene.video.states:
         values.setdefault((row.object_id, row.kind), set()).add(row.value)
@@ -177,7 +243,9 @@ def _is_persistent(scene: Scene, object_id: str) -> bool:
 
 
 def _relations(scene: Scene) -> Iterator[Fact]:
-    if scene.example.task == "referring":
+    if scene.example.task == "grounding":
+        yield from _relations_of_instances(scene)
+    elif scene.example.task == "referring":
         yield from _relations_of_object(scene)
     elif scene.example.target.get("category") == _CONTACTS:
         yield from _contacts(scene)
@@ -218,7 +286,7 @@ def _relations_of_object(scene: Scene) -> Iterator[Fact]:
     """Yield the described object's relations, without its name; at another moment, the relations of other objects."""
     (frame,) = scene.frames
     described = str(scene.example.evidence["object_ids"][0])  # type: ignore[index]
-    is_shown = frame == scene.example.frames[0].frame_index
+    is_shown = _is_shown(scene)
     for row in scene.video.relations:
         if not row.span[0] <= frame < row.span[1] or not _find_holding_spans(scene, row):
             continue

@@ -8,12 +8,15 @@ from typing import NamedTuple
 
 import msgspec
 
-from barista_bench.aids.facts import Fact, Scene, facts_of, mark_text
+from barista_bench.aids.facts import Fact, Scene, facts_of, instance_labels, mark_text
+from barista_bench.aids.graph_rows import Box
 from barista_bench.aids.levels import Level
 from barista_bench.benchmarks.barista.activity_choices import ActivityInputs
 from barista_bench.benchmarks.barista.change_detection import Category, Change
 from barista_bench.benchmarks.barista.qa_templates import write_pair
-from barista_bench.core.example import Fields, content_seed
+from barista_bench.benchmarks.kinds.box_answers import reference_scale
+from barista_bench.core.boxes import GRID, to_grid
+from barista_bench.core.example import Fields, content_seed, evidence_objects
 from barista_bench.core.task import Example
 from barista_bench.scene_graph.video_graph import HANDS, UNNAMED
 
@@ -28,16 +31,61 @@ class FalseFacts(NamedTuple):
 
 def false_facts(level: Level, scene: Scene, needed: Sequence[Fact]) -> FalseFacts | None:
     """Return the false facts of a level; None where no other answer would follow."""
+    if level in ("moment", "zoom"):
+        return None  # no answer follows from looking elsewhere
     match scene.example.task:
+        case "grounding":
+            return _exchanged_instances(scene, needed)
+        case "hand_object":
+            return _moved_marks(scene, needed)
         case "relations":
             return _moved_boxes(scene, needed)
         case "temporal_vqa":
             return _exchanged_names(level, scene, needed)
         case "referring":
             return _other_ends(scene, needed)
-        case "activity":
+        case "activity" if level == "objects":
             return _another_segment(level, scene, needed)
     return None
+
+
+def _exchanged_instances(scene: Scene, needed: Sequence[Fact]) -> FalseFacts | None:
+    """Tell of each object of the phrase's category what is true of the next one."""
+    labels = instance_labels(scene)
+    ids = [row.object_id for row in scene.video.boxes[scene.frames[0]] if row.object_id in labels]
+    following = dict(zip(ids, [*ids[1:], *ids[:1]], strict=True))
+    meant = {following[name] for name in evidence_objects(scene.example) if name in following}
+    renamed = {labels[name]: labels[other] for name, other in following.items()}
+    if len(ids) < 2 or meant == set(evidence_objects(scene.example)):
+        return None
+    if {fact.words(renamed) for fact in needed} == {fact.words() for fact in needed}:
+        return None
+    target = scene.example.target
+    boxes = [row.box for row in scene.video.boxes[scene.frames[0]] if row.object_id in meant]
+    grid = [_grid(box, scene) for box in boxes]
+    return FalseFacts(needed, renamed, {**target, "boxes": list(map(list, boxes)), "ground_truth_boxes": grid})
+
+
+def _grid(box: Box, scene: Scene) -> list[int]:
+    """Return a box in pixels on the grid of the example's true boxes."""
+    scale = reference_scale(scene.example.target)
+    return [round(value * scale / GRID) for value in to_grid(box, *scene.video.size)]
+
+
+def _moved_marks(scene: Scene, needed: Sequence[Fact]) -> FalseFacts | None:
+    """Give each mark that is no hand the box of the next one; the interactions move with the marks."""
+    target, things = scene.example.target, [fact for fact in needed if fact.names[0].lower() not in HANDS]
+    box_of = {fact.about[0]: other.box for fact, other in zip(things, [*things[1:], *things[:1]], strict=True)}
+    interactions: list[dict[str, object]] = target["interactions"]  # type: ignore[assignment]
+    if len(things) < 2 or not {str(item["object_id"]) for item in interactions} <= box_of.keys():
+        return None
+    others = []
+    for item in interactions:
+        box = box_of[str(item["object_id"])]
+        assert box is not None
+        others.append({**item, "object_box": _grid(box, scene), "object_pixels": list(box)})
+    facts = [fact._replace(box=box_of.get(fact.about[0], fact.box)) for fact in needed]
+    return FalseFacts(facts, {}, {**target, "interactions": others})  # type: ignore[dict-item]
 
 
 def _moved_boxes(scene: Scene, needed: Sequence[Fact]) -> FalseFacts | None:

@@ -5,6 +5,19 @@ A task never admits an aid of the level that it asks about. Write an aid as `LEV
     true    the facts of the level that the question depends on
     inert   as many true facts of the same video, in equal form and length, that the question does not depend on
     false   the needed facts with their names or boxes exchanged, so that another answer follows
+    own     the needed facts as the model itself answered them in another run, written `LEVEL=RUN`
+
+Three aids are pictures: `moment` shows again the frames that matter, `zoom` parts of frames in full size, and `marks`
+numbers the objects of a frame. `marks` gives the same level as `objects`. `zoom` shows where to look, so a task that
+asks for a place does not admit it, unless the question gives the place.
+
+A view takes something away, or transforms the question:
+
+    hide_evidence    the objects of the evidence are painted over
+    hide_elsewhere   equal areas elsewhere are painted over: the control of `hide_evidence`
+    only_evidence    all else is painted over
+    mirrored         left and right are exchanged, in pictures, question and reference
+    reversed         a clip runs backwards
 """
 
 from __future__ import annotations
@@ -16,43 +29,68 @@ from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 from barista_bench.core.task import Example, Task
 from barista_bench.errors import ConfigError
 
-Level: TypeAlias = Literal["objects", "states", "relations", "activities"]
-Variant: TypeAlias = Literal["true", "inert", "false"]
+Level: TypeAlias = Literal["moment", "zoom", "marks", "objects", "states", "relations", "activities"]
+Variant: TypeAlias = Literal["true", "inert", "false", "own"]
+View: TypeAlias = Literal["hide_evidence", "hide_elsewhere", "only_evidence", "mirrored", "reversed"]
 LEVELS: Final[tuple[Level, ...]] = get_args(Level)
 VARIANTS: Final[tuple[Variant, ...]] = get_args(Variant)
+VIEWS: Final[tuple[View, ...]] = get_args(View)
+PICTURES: Final[frozenset[Level]] = frozenset({"moment", "zoom", "marks"})
+OWN: Final[tuple[Level, ...]] = ("marks", "objects")
+"""Aids in which a model's own answers can replace the truth: boxes from a run of grounding."""
 
 
 class Aid(NamedTuple):
-    """A level and a variant: one aid."""
+    """A level and a variant: one aid. `run` is the folder of the model's own answers."""
 
     level: Level
     variant: Variant = "true"
+    run: str = ""
 
     def __str__(self) -> str:
+        if self.run:
+            return f"{self.level}={self.run}"
         return self.level if self.variant == "true" else f"{self.level}:{self.variant}"
 
 
 @dataclass(frozen=True, slots=True)
 class TaskLevels:
-    """The levels that a task asks about (empty if it asks for a conclusion), and the aids that it admits."""
+    """The levels that a task asks about (empty if it asks for a conclusion), and the aids that it admits.
+
+    A diagnosis gives the `aids`, unless it names others. `also` are further forms of the same levels. `views` are the
+    admitted views.
+    """
 
     asked: tuple[Level, ...]
     aids: tuple[Level, ...]
+    also: tuple[Level, ...] = ()
+    views: tuple[View, ...] = VIEWS[:4]
 
 
 TASK_LEVELS: Final[dict[tuple[str, str], TaskLevels]] = {
+    ("barista", "grounding"): TaskLevels(("objects",), ("states", "relations")),
+    ("barista", "hand_object"): TaskLevels(("relations",), ("marks",)),  # boxes in text are copied into answers
     ("barista", "relations"): TaskLevels(("relations",), ("objects",)),
-    ("barista", "referring"): TaskLevels(("objects", "states"), ("relations",)),
-    ("barista", "temporal_vqa"): TaskLevels((), ("objects", "states", "relations", "activities")),
-    ("barista", "activity"): TaskLevels((), ("objects",)),  # no states: one such as "grinding" names the activity
+    ("barista", "referring"): TaskLevels(("objects", "states"), ("zoom", "relations")),
+    ("barista", "temporal_vqa"): TaskLevels(
+        (), ("moment", "zoom", "objects", "states", "relations", "activities"), ("marks",), VIEWS
+    ),
+    # no states: one such as "grinding" names the activity
+    ("barista", "activity"): TaskLevels((), ("zoom", "objects"), ("marks",), VIEWS),
+    # generated questions; the other tasks of these benchmarks ask about objects, places and times themselves
+    **{("handyvqa", name): TaskLevels((), ("objects",), views=()) for name in ("action", "process", "state")},
+    ("egocot", "cot"): TaskLevels((), ("objects",), views=()),
 }
 _CHANGED: Final[dict[str, tuple[Level, ...]]] = {
-    "state_change": ("objects", "states"),
-    "action_transition": ("objects", "relations"),
-    "relation_change": ("objects", "relations"),
-    "activity_progression": ("activities",),
+    "state_change": ("moment", "zoom", "marks", "objects", "states"),
+    "action_transition": ("moment", "zoom", "marks", "objects", "relations"),
+    "relation_change": ("moment", "zoom", "marks", "objects", "relations"),
+    "activity_progression": ("moment", "activities"),
 }
 """Kind of change to the levels that a question about it depends on."""
+
+_SAID_BY_NAMES: Final = frozenset({"SR"})
+"""Subtasks whose answers the names in view give away: a cup was empty or full where coffee is in view or not."""
 
 
 def task_levels(task: Task) -> TaskLevels:
@@ -66,7 +104,13 @@ def task_levels(task: Task) -> TaskLevels:
 
 def needed_levels(task: Task, example: Example) -> tuple[Level, ...]:
     """Return the admitted levels that this question depends on; aids of other levels add no text."""
-    admitted = task_levels(task).aids
+    levels = task_levels(task)
+    admitted = tuple(level for level in LEVELS if level in (*levels.aids, *levels.also))
+    if task.name == "grounding":
+        named = {"states": example.metadata.get("colors"), "relations": example.metadata.get("relation")}
+        return tuple(level for level in admitted if named[level])
+    if task.name == "cot" and example.metadata.get("subtask") in _SAID_BY_NAMES:
+        return ()
     if task.name != "temporal_vqa":
         return admitted
     return tuple(level for level in admitted if level in _CHANGED.get(str(example.target.get("category")), ()))
@@ -79,20 +123,24 @@ def parse_aids(texts: Iterable[str]) -> tuple[Aid, ...]:
         ConfigError: a level or variant is unknown, or a level is named twice.
 
     >>> parse_aids(["states:inert", "objects"])
-    (Aid(level='objects', variant='true'), Aid(level='states', variant='inert'))
+    (Aid(level='objects', variant='true', run=''), Aid(level='states', variant='inert', run=''))
     """
     aids: dict[Level, Aid] = {}
     for text in (part.strip() for each in texts for part in each.split(",") if part.strip()):
-        name, _, variant = text.partition(":")
+        name, is_own, run = text.partition("=")
+        name, _, variant = (name, "", "own") if is_own else name.partition(":")
         level = next((level for level in LEVELS if level == name), None)
         kind = next((kind for kind in VARIANTS if kind == (variant or "true")), None)
-        if level is None or kind is None:
+        if level is None or kind is None or bool(run) != (kind == "own"):
             raise ConfigError(
-                f"unknown aid {text!r:.100}. Fix: name a level ({', '.join(LEVELS)}); you may add :inert or :false"
+                f"unknown aid {text!r:.100}. Fix: name a level ({', '.join(LEVELS)}); you may add :inert, :false or "
+                "=RUN, a run folder"
             )
+        if run and level not in OWN:
+            raise ConfigError(f"{text!r:.100}: own answers are boxes. Fix: write {' or '.join(OWN)} before the =")
         if level in aids:
             raise ConfigError(f"the aid {level} is named twice. Fix: name it once")
-        aids[level] = Aid(level, kind)
+        aids[level] = Aid(level, kind, run)
     return tuple(aids[level] for level in LEVELS if level in aids)
 
 
@@ -100,6 +148,23 @@ def check_aids(task: Task, aids: Iterable[Aid]) -> None:
     """Raise ConfigError if the task does not admit one of the aids, such as an aid of the level that it asks about."""
     levels = task_levels(task)
     for aid in aids:
-        if aid.level not in levels.aids:
-            why = "asks about that level" if aid.level in levels.asked else "does not admit this aid"
-            raise ConfigError(f"aid {aid}: {task.name} {why}. Fix: use {', '.join(levels.aids)}")
+        if aid.level not in (*levels.aids, *levels.also):
+            why = "asks about that level" if gives(aid.level) in levels.asked else "does not admit this aid"
+            raise ConfigError(f"aid {aid}: {task.name} {why}. Fix: use {', '.join((*levels.aids, *levels.also))}")
+
+
+def gives(level: Level) -> Level:
+    """Return the level that an aid tells: numbered marks tell objects."""
+    return "objects" if level == "marks" else level
+
+
+def parse_views(task: Task, names: Iterable[str]) -> tuple[View, ...]:
+    """Return the views that a setting names, in the order of `VIEWS`; `all` names those that the task admits.
+
+    Raises:
+        ConfigError: a view is unknown, or the task does not admit it.
+    """
+    admitted, wanted = task_levels(task).views, set(names)
+    for name in wanted - {*admitted, "all"}:
+        raise ConfigError(f"view {name!r:.100}: {task.name} has no such view. Fix: use {', '.join(admitted)} or all")
+    return tuple(view for view in admitted if view in wanted or "all" in wanted)

@@ -23,6 +23,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
@@ -60,6 +61,7 @@ from barista_bench.annotate.records import (
 )
 from barista_bench.errors import DataError
 from barista_bench.files.reading import as_utf8, read_bounded
+from barista_bench.files.text_out import without_numbers
 from barista_bench.files.writing import write_whole
 from barista_bench.scene_graph.domain import Domain
 from barista_bench.scene_graph.masks import MaskTracks, Rle, parse_segmentations
@@ -138,23 +140,39 @@ def decisions_of_tracks(tracks: MaskTracks) -> Decisions:
     return Decisions(video=tracks.video_id, objects=dict(tracks.categories), keyframes=keyframes)
 
 
-def decisions_of_graph(graph: VideoGraph, frames: Collection[int] | None = None) -> Decisions:
+def decisions_of_graph(
+    graph: VideoGraph, frames: Collection[int] | None = None, left_out: Counter[str] | None = None
+) -> Decisions:
     """Return an annotated video of a release as decisions. Contacts are those of its hands.
 
     Args:
         frames: frames to take masks and attributes from; None for all. The other layers cover the complete video.
+        left_out: counts the unusable records of the file by reason. Their frames are incomplete.
 
     Raises:
-        DataError: a mask is missing or broken.
+        DataError: a mask is missing or broken, and `left_out` is None.
     """
-    keyframes = []
+    keyframes, lost = [], Counter[str]() if left_out is None else left_out
+    lost.update(without_numbers(f"{error.key}: {error.what}") for error in graph.problems if error.severity == "error")
+    outside = sum(row.image_id >= graph.frame_count for row in graph.records.release.annotations)
+    lost.update({"annotations: their frame is past the end of the video": outside} if outside else {})
     for frame in sorted(range(graph.frame_count) if frames is None else frames):
-        masks = {item.object.id: _raw(graph.rle(item)) for item in graph.instances(frame)}
+        instances, masks = graph.instances(frame), dict[str, msgspec.Raw]()
+        twice = len(instances) - len({item.object.id for item in instances})
+        lost.update({"annotations: their object is on the frame twice": twice} if twice else {})
+        for item, rle in zip(instances, graph.rles(instances), strict=True):
+            if isinstance(rle, Rle):
+                masks[item.object.id] = _raw(rle)
+            elif left_out is None:
+                raise rle
+            else:
+                lost[f"masks: {without_numbers(str(rle).partition('.segmentation: ')[2].partition('. Fix')[0])}"] += 1
         stated = [
             KeyframeAttribute(object=item.object.id, type=item.type, value=item.value)
             for item in graph.attributes(frame)
         ]
-        keyframes.append(DecidedKeyframe(frame=frame, masks=masks, attributes=stated))
+        is_complete = len(masks) == len(instances) - twice
+        keyframes.append(DecidedKeyframe(frame=frame, complete=is_complete, masks=masks, attributes=stated))
     touching = np.zeros(graph.frame_count, dtype=np.bool_)
     for relation in graph.relations():
         if relation.type == HAND_RELATION:

@@ -17,7 +17,7 @@ from barista_bench.annotate import records
 from barista_bench.annotate.geometry import until_next
 from barista_bench.annotate.project import Project, VideoFiles, VideoSource, writing
 from barista_bench.annotate.propagation import drawn_masks
-from barista_bench.core.example import FrameTimes
+from barista_bench.core.frame_times import FrameTimes
 from barista_bench.core.prompt import Prompt, packaged_prompts
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.media.set_of_mark import Mark, draw_marks

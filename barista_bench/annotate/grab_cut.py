@@ -6,6 +6,7 @@ Colours inside and outside are modelled by mixtures of Gaussians, and the cut be
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -25,6 +26,7 @@ _PATCH = 0.12  # radius for connected pixels of the same colour
 _LIKE = 10  # of 255, in each channel: the same colour
 _ROUNDS = 4
 _MOST_CHANGED = 0.7  # of the mask's area: if clicks would change more, only the patches at them change
+_FREE_GROWTH = 0.05  # of the mask's area: a later click may add more only if an earlier one changed as much
 _SPECK = 0.02  # of the mask's area: smaller parts without clicks are removed
 
 Area = tuple[int, int, int, int]
@@ -42,7 +44,7 @@ class GrabCutSegmenter:
 
     def __init__(self) -> None:
         self.identity = ModelIdentity(
-            "grabcut", None, {"opencv": cv2.__version__, "side": _SIDE, "rounds": _ROUNDS, "clicks": 2}
+            "grabcut", None, {"opencv": cv2.__version__, "side": _SIDE, "rounds": _ROUNDS, "clicks": 3}
         )
 
     def segment(self, picture: NDArray[np.uint8], prompts: Sequence[ShapePrompt]) -> list[SegmentedMask]:
@@ -76,8 +78,14 @@ def _segment(picture: NDArray[np.uint8], prompt: ShapePrompt) -> SegmentedMask:
     if box:
         inside = _cut(crop, marks.copy())
         starts = [number for number in range(len(clicks)) if _begins_correction(clicks, number, reach)]
+        most = math.inf
         for start, end in pairwise([*starts, len(clicks)]):
-            inside = _correct(inside, crop, marks, clicks[:end], start, reach)
+            before = inside
+            # People correct the largest error first.
+            limit = max(most, _FREE_GROWTH * before.sum()) if clicks[start][1] else math.inf
+            inside = _correct(before, crop, marks, clicks[:end], start, reach, limit)
+            change = int((inside ^ before).sum())
+            most = change if start == 0 else max(most, change)
     else:
         _mark_clicks(crop, marks, clicks, reach)
         inside = _cut(crop, marks)
@@ -100,10 +108,12 @@ def _correct(
     clicks: Sequence[Click],
     first: int,
     reach: float,
+    most: float,
 ) -> NDArray[np.bool_]:
     """Return the mask after the clicks from `first` on, which all have the same label.
 
-    Only pixels connected to them change.
+    Only pixels connected to them change. If these are more than `most`, or much of the mask, only the patches at the
+    clicks change.
     """
     marked = marks.copy()
     _mark_clicks(crop, marked, clicks, reach)
@@ -117,7 +127,7 @@ def _correct(
     changed = (after & ~before if is_inside else before & ~after) | touched
     _, labels = cv2.connectedComponents(changed.astype(np.uint8))
     wanted = changed & np.isin(labels, labels[touched])
-    if wanted.sum() > _MOST_CHANGED * before.sum():
+    if wanted.sum() > min(_MOST_CHANGED * before.sum(), most):
         wanted = touched
     corrected = before | wanted if is_inside else before & ~wanted
     return corrected if corrected.any() else before

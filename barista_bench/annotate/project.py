@@ -35,8 +35,9 @@ from barista_bench.files.reading import confine, read_bounded, read_json_lines, 
 from barista_bench.files.writing import write_whole
 from barista_bench.media.video import FrameReader, open_reader
 from barista_bench.media.video.frame_folder import video_sha256
-from barista_bench.media.video.index import VIDEO_SUFFIXES
-from barista_bench.media.video.remuxing import check_mp4
+from barista_bench.media.video.index import VIDEO_SUFFIXES, track_note
+from barista_bench.media.video.pyav_reader import PyavReader
+from barista_bench.media.video.remuxing import REENCODE, check_mp4
 from barista_bench.scene_graph import domain
 from barista_bench.scene_graph.masks import Rle, run_problems
 from barista_bench.scene_graph.release import MALFORMED, VIDEO_FILE
@@ -92,6 +93,7 @@ class ProjectSettings(records.ProjectRecord, frozen=True, kw_only=True):
 
     Args:
         propagator: `flow`, `flow:colour`, `copy_nearest`, `lucas_kanade`, `sam:CHECKPOINT`, or another package's.
+        second_opinion: a second propagator; frames on which the two disagree are doubtful. Empty: none.
         segments: from contact signal to segments.
         detector: an open-vocabulary detector of transformers, or `sam3:CHECKPOINT`, which bootstraps the contact signal
             and finds words; null for none.
@@ -101,6 +103,7 @@ class ProjectSettings(records.ProjectRecord, frozen=True, kw_only=True):
     """
 
     propagator: str = "flow"
+    second_opinion: str = ""
     segments: SegmentSettings = SegmentSettings()
     detector: str | None = None
     segmenter: str | None = "grabcut"
@@ -320,6 +323,12 @@ def start(
     return Project(target, state)
 
 
+def track_notes(project: Project) -> list[str]:
+    """Return which track is used of each video whose default video track is another one. Raises VideoError."""
+    paths = [project.video(video_id).path for video_id in sorted(project.file.videos)]
+    return [f"{path}: {note}" for path in paths if (note := track_note(str(path)))]
+
+
 def open_project(folder: Path) -> Project:
     """Open a project. Raises DataError if `folder` is not a project."""
     return Project(folder, records.read_record(folder / PROJECT_FILE, ProjectFile))
@@ -366,8 +375,10 @@ def _probe_video(videos: Path, file: str) -> VideoSource | str:
         if not valid_video_id(name) or name.startswith("."):
             raise DataError(f"{name!r} is not a usable name for a video. Fix: rename the file")
         check_mp4(path)  # which an export writes
-        with open_reader(path) as frames:
-            frames.read([0])
+        with PyavReader(path) as frames:
+            if damaged := frames.undecodable():
+                what = f"{len(damaged)} of {len(frames)} frames cannot be decoded, the first is {damaged[0]}"
+                raise DataError(f"{path}: {what}. Fix: {REENCODE}")
             width, height = frames.size
             return VideoSource(
                 file=file,

@@ -53,8 +53,21 @@ class Detection(NamedTuple):
     box: tuple[float, float, float, float]
 
 
+class Detector(Protocol):
+    """Finds objects by words (`detector` in project.json). `finds_objects`: not only hands."""
+
+    identity: ModelIdentity
+    finds_objects: bool
+
+    def detect(self, picture: NDArray[np.uint8], labels: Sequence[str]) -> list[Detection]:
+        """Return detections of the labels in an RGB picture (height, width, 3)."""
+        ...
+
+
 class ObjectDetector:
     """A checkpoint that finds the objects named by words."""
+
+    finds_objects = True
 
     def __init__(self, model: Pretrained, processor: Pretrained, identity: ModelIdentity) -> None:
         self._model = model
@@ -104,6 +117,8 @@ class PhraseDetector:
         grounder: a `Sam3Grounder`, or a model that answers a phrase with boxes in the same way.
     """
 
+    finds_objects = True
+
     def __init__(self, grounder: Model) -> None:
         self._grounder = grounder
         self.identity = grounder.identity
@@ -135,9 +150,6 @@ class PhraseDetector:
 class _PhraseBoxes(msgspec.Struct):
     bboxes: list[tuple[float, float, float, float]]
     scores: list[float]
-
-
-Detector: TypeAlias = ObjectDetector | PhraseDetector
 
 
 def contact_confidence(detector: Detector, frames: FrameReader, domain: Domain) -> Iterator[float | None]:

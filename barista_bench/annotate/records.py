@@ -199,9 +199,12 @@ class LinksFile(StageFile, frozen=True, kw_only=True):
     boundaries: list[Boundary]
 
 
-class TrackedMask(ProjectRecord, frozen=True, kw_only=True):
+class TrackedMask(ProjectRecord, frozen=True, kw_only=True, omit_defaults=True):
+    """A mask. `agreement`: its IoU with the mask of the project's second propagator, 1 without one."""
+
     counts: str
     confidence: Confidence
+    agreement: Confidence = 1.0
 
 
 class TrackLine(ProjectRecord, frozen=True, kw_only=True):
@@ -218,7 +221,7 @@ class Doubt(ProjectRecord, frozen=True, kw_only=True):
     frame: Frame
     object: str
     doubt: Confidence
-    why: Literal["low confidence", "area changes", "vanishes", "appears"]
+    why: Literal["low confidence", "propagators disagree", "area changes", "vanishes", "appears"]
 
 
 class ReviewFile(StageFile, frozen=True, kw_only=True):

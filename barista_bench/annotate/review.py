@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Iterator
 
+from msgspec.structs import replace
 from pycocotools import mask as coco_mask
 
-from barista_bench.annotate.records import Doubt, TrackLine
+from barista_bench.annotate.records import Doubt, TrackedMask, TrackLine
 from barista_bench.scene_graph.masks import mask_boxes
 
 _MOST = 100
@@ -26,8 +27,8 @@ def doubtful_frames(
 ) -> list[Doubt]:
     """Return the most doubtful frames, at least half a second apart, each with its most doubtful object.
 
-    An object is doubtful by its confidence (which includes the propagator's disagreement of directions), by a sudden
-    change of its area, and if it vanishes or appears away from the picture's edge.
+    An object is doubtful by its confidence (which includes the propagator's disagreement of directions), if a second
+    propagator disagrees, by a sudden change of its area, and if it vanishes or appears away from the picture's edge.
 
     Args:
         tracks: all frames in order.
@@ -65,6 +66,7 @@ def _doubts(tracks: Iterable[TrackLine], width: int, height: int) -> Iterator[li
         new_inside = dict(zip(names, keeps_away.tolist(), strict=True))
         doubts = []
         for name in names:
+            doubts.append(_doubt(line.frame, name, 1 - line.masks[name].agreement, "propagators disagree"))
             doubts.append(_doubt(line.frame, name, 1 - line.masks[name].confidence, "low confidence"))
             if name in areas:
                 change = abs(math.log(new_areas[name] / areas[name])) / math.log(_LOUD)
@@ -75,6 +77,27 @@ def _doubts(tracks: Iterable[TrackLine], width: int, height: int) -> Iterator[li
         doubts += [_doubt(line.frame, name, _VANISHED, "vanishes") for name in vanished]
         yield doubts
         areas, inside, is_first = new_areas, new_inside, False
+
+
+def with_agreement(
+    lines: Iterable[TrackLine], second_lines: Iterable[TrackLine], size: tuple[int, int]
+) -> Iterator[TrackLine]:
+    """Return frames with the IoU of each mask with that of a second propagator on the frame: 0 if it has none.
+
+    `size` is (width, height) of the frames, in pixels.
+    """
+    for line, second in zip(lines, second_lines, strict=True):
+        masks = {
+            name: replace(mask, agreement=_iou(mask, second.masks.get(name), size)) for name, mask in line.masks.items()
+        }
+        yield replace(line, masks=masks)
+
+
+def _iou(mask: TrackedMask, other: TrackedMask | None, size: tuple[int, int]) -> float:
+    if other is None:
+        return 0.0
+    first, second = ({"size": [*size[::-1]], "counts": item.counts.encode("ascii")} for item in (mask, other))
+    return round(float(coco_mask.iou([first], [second], [0])[0, 0]), 4)
 
 
 def _doubt(frame: int, name: str, doubt: float, why: str) -> Doubt:

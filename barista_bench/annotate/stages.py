@@ -28,7 +28,6 @@ from barista_bench.annotate.propagation import CopyNearest, FrameMasks, Propagat
 from barista_bench.annotate.proposals import (
     Detector,
     ObjectDetector,
-    PhraseDetector,
     PromptedSegmenter,
     Proposer,
     Segmenter,
@@ -51,10 +50,10 @@ from barista_bench.annotate.records import (
     TrackedMask,
     TrackLine,
 )
-from barista_bench.annotate.review import doubtful_frames
+from barista_bench.annotate.review import doubtful_frames, with_agreement
 from barista_bench.annotate.sam_propagation import SamPropagator
 from barista_bench.annotate.segments import choose_keyframes, interaction_segments
-from barista_bench.core.plugins import load_plugin
+from barista_bench.core.plugins import load_plugin, plugin_entries
 from barista_bench.errors import ConfigError
 from barista_bench.files.hashes import file_sha256
 from barista_bench.files.reading import bounded_lines
@@ -119,12 +118,14 @@ def sam_segmenter(rest: str) -> Segmenter:
 
 @functools.cache
 def detector_of(name: str) -> Detector:
-    """Return the detector of project.json: `sam3:CHECKPOINT`, or a checkpoint of another detector.
+    """Return the detector of project.json: `sam3:CHECKPOINT`, another one that is registered, or a checkpoint.
 
     Raises ModelError.
     """
-    kind, _, checkpoint = name.partition(":")
-    return PhraseDetector.load(checkpoint) if kind == "sam3" else ObjectDetector.load(name)
+    kind, _, rest = name.partition(":")
+    if kind in plugin_entries("detectors"):
+        return cast("Callable[[str], Detector]", load_plugin("detectors", kind))(rest)
+    return ObjectDetector.load(name)
 
 
 def _refuse_rest(name: str, rest: str, *choices: str) -> None:
@@ -136,6 +137,11 @@ def _refuse_rest(name: str, rest: str, *choices: str) -> None:
 
 def _propagator(video: VideoFiles) -> Propagator:
     return propagator_of(video.project.settings.propagator)
+
+
+def _second_propagator(video: VideoFiles) -> Propagator | None:
+    name = video.project.settings.second_opinion
+    return propagator_of(name) if name else None
 
 
 def _detector(video: VideoFiles) -> Detector | None:
@@ -196,7 +202,7 @@ def _detect(video: VideoFiles, provenance: Provenance) -> None:
 def _signal_identity(video: VideoFiles) -> ModelIdentity | None:
     by_person = video.has(SignalFile) and video.read(SignalFile).verified
     detector = None if by_person else _detector(video)
-    return None if detector is None else detector.identity
+    return detector.identity if detector and detector.finds_objects else None
 
 
 def _segment(video: VideoFiles, provenance: Provenance) -> None:
@@ -251,7 +257,7 @@ def _link(video: VideoFiles, provenance: Provenance) -> None:
 def _track(video: VideoFiles, provenance: Provenance) -> None:
     """Propagate each segment over all frames up to the first keyframe of the next one, which is also a condition."""
     segments, identities = segments_of(video.accepted(), video.asked_segments()), video.identities()
-    propagator = _propagator(video)
+    propagator, second = _propagator(video), _second_propagator(video)
     folder = video.folder / _SEGMENT_FOLDER
     folder.mkdir(exist_ok=True)
     parts: list[tuple[Path, range]] = []
@@ -263,10 +269,12 @@ def _track(video: VideoFiles, provenance: Provenance) -> None:
             keyframes = [*segment.keyframes, *(following.keyframes[:1] if following else [])]
             inputs = propagator_input(keyframes, identities, video.source.height, video.source.width)
             span = range(start, min(end + 1, len(frames)))
-            key = Provenance.of("segment", propagator.identity, video.source, sorted(inputs.items()), span.stop)
+            key = Provenance.of("segment", _tracks_identity(video), video.source, sorted(inputs.items()), span.stop)
             path = folder / f"{segment.number:04d}.jsonl"
             if _inputs_of(path) != key.inputs:
-                _write_tracks(path, key, _track_lines(propagator, frames, inputs, span))
+                lines = _track_lines(propagator, frames, inputs, span)
+                second_lines = _track_lines(second, frames, inputs, span) if second else None
+                _write_tracks(path, key, with_agreement(lines, second_lines, frames.size) if second_lines else lines)
             parts.append((path, range(start, end)))
     lines = (line for path, span in parts for line in read_tracks(path, video.source) if line.frame in span)
     _write_tracks(video.file(TrackLine), provenance, lines)
@@ -332,7 +340,11 @@ def _links_identity(video: VideoFiles) -> ModelIdentity:
 
 
 def _tracks_identity(video: VideoFiles) -> ModelIdentity:
-    return _propagator(video).identity
+    identity, second = _propagator(video).identity, _second_propagator(video)
+    if second is None:
+        return identity
+    opinion = {"second_opinion": second.identity.name, "second_opinion_revision": second.identity.revision}
+    return ModelIdentity(identity.name, identity.revision, {**identity.settings, **opinion})
 
 
 BEFORE_MASKS = (

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from barista_bench.core.options import Sampling, quote_value
 from barista_bench.core.plugins import load_plugin, plugin_entries
@@ -243,31 +243,58 @@ def get_task(
     return task_class(benchmark, name)(prompts, options=options)
 
 
+class TaskSpec(NamedTuple):
+    """A task, looked up once. `name` is the name that the user gave: the task's own, or its name in frozen files."""
+
+    benchmark: Benchmark
+    name: str
+    kind: type[Task]
+
+    def read_wording(self, setting: str | Path) -> PromptTexts:
+        """Return the wording of the task for `--prompts`: a file, a folder, or `domain:FILE`.
+
+        `domain:FILE` gives our wording with the words of a domain file.
+
+        Raises:
+            ConfigError: it cannot be read, or has no texts for the task.
+        """
+        domain_file = domain_file_of(setting)
+        if domain_file is not None:
+            return packaged_prompts(self.kind.prompt_package, self.name, domain_file)
+        return read_texts(self.benchmark, self.name, setting)
+
+
+def find_task(benchmark: Benchmark, name: str) -> TaskSpec:
+    """Return the task of a benchmark with that name, or with that name in frozen files. Raises ConfigError."""
+    task = benchmark.find_task(name)
+    if task is None:
+        raise ConfigError(f"no task {name!r} of {benchmark.name}. Fix: {nearest_of(name, benchmark.task_names)}")
+    return TaskSpec(benchmark, name, task)
+
+
 def read_wording(benchmark: str, task: str, setting: str | Path) -> PromptTexts:
-    """Return the wording of a task for `--prompts`: a file, a folder, or `domain:FILE`.
+    """Do the same as `TaskSpec.read_wording`, for texts by their names: of a task, or of the writer of questions."""
+    if domain_file_of(setting) is not None:
+        return find_task(get_benchmark(benchmark), task).read_wording(setting)
+    return read_texts(get_benchmark(benchmark), task, setting)
 
-    `domain:FILE` gives our wording with the words of a domain file.
 
-    Raises:
-        ConfigError: it cannot be read, or has no texts for the task.
-    """
-    domain_file = domain_file_of(setting)
-    if domain_file is not None:
-        return packaged_prompts(task_class(benchmark, task).prompt_package, task, domain_file)
+def read_texts(benchmark: Benchmark, name: str, setting: str | Path) -> PromptTexts:
+    """Return the texts called `name` of a prompt file or folder. Raises ConfigError."""
     prompt_set = read_prompt_set(setting)
     if prompt_set is None:
-        return load_prompts(setting, task)
-    texts = prompt_set.texts(task)
+        return load_prompts(setting, name)
+    texts = prompt_set.texts(name)
     return replace(texts, wording=name_wording(benchmark, prompt_set, texts.sha256))
 
 
-def name_wording(benchmark: str, prompt_set: PromptSet, sha256: str) -> str:
+def name_wording(benchmark: Benchmark, prompt_set: PromptSet, sha256: str) -> str:
     """Return the name of texts from a prompt file of several tasks.
 
     It is the release's name if the file claims it and every known hash matches, else the file's name.
     """
-    released = get_benchmark(benchmark).released_texts
-    if released is None or prompt_set.release != benchmark:
+    released = benchmark.released_texts
+    if released is None or prompt_set.release != benchmark.name:
         return hash_name("file", sha256)
     differences = released.differences(prompt_set)
     if not differences:
@@ -283,10 +310,7 @@ def name_wording(benchmark: str, prompt_set: PromptSet, sha256: str) -> str:
 
 def task_class(benchmark: str, name: str) -> type[Task]:
     """Return the class of the task that `get_task` finds; reads no prompts."""
-    task = get_benchmark(benchmark).find_task(name)
-    if task is not None:
-        return task
-    raise ConfigError(f"no task {name!r} of {benchmark}. Fix: {nearest_of(name, task_names(benchmark))}")
+    return find_task(get_benchmark(benchmark), name).kind
 
 
 def parse_pairs(pairs: Sequence[str]) -> dict[str, Any]:

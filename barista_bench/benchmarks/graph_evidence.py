@@ -1,12 +1,12 @@
 """The graph evidence of a generated release: a side file, since the benchmarks' layouts have no place for it.
 
-`graph_evidence.jsonl` has one line per question: `{"item": ..., "graph": {...}, "visibility": {...}}`. `item` is the
+`graph_evidence.jsonl` has one line per question, with the keys `item`, `graph`, `visibility` and `facts`. `item` is the
 question's name in its release: HanDyVQA's and ToG-Bench's `id`, EgoCoT's `qid`, the path of ViSTa's video.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
@@ -18,14 +18,12 @@ from barista_bench.benchmarks.release_records import (
     read_each,
     read_values,
 )
-from barista_bench.core.example import GraphEvidence, GraphRow, Visibility
+from barista_bench.core.example import GraphRow
 from barista_bench.scene_graph import Problem, ProblemLog
 
 
-class _Line(msgspec.Struct, frozen=True):
+class _Line(GraphRow, kw_only=True):
     item: str
-    graph: GraphEvidence
-    visibility: Visibility
 
 
 def read_graph_evidence(root: Path, problems: list[Problem]) -> dict[str, GraphRow]:
@@ -43,12 +41,12 @@ def read_graph_evidence(root: Path, problems: list[Problem]) -> dict[str, GraphR
             read_values(path, log), lambda row: convert_record(row.value, _Line), log, "it is left out", "warning"
         )
         for placed, line in lines:
-            keep_first(rows, line.item, GraphRow(line.graph, line.visibility), log, f"{placed.key}.item")
+            keep_first(rows, line.item, line, log, f"{placed.key}.item")
         problems += log
     return rows
 
 
 def graph_evidence_bytes(rows: Mapping[str, GraphRow]) -> bytes:
     """Return the content of the side file, sorted by item."""
-    lines: Iterable[_Line] = (_Line(item, row.graph, row.visibility) for item, row in sorted(rows.items()))
+    lines = ({"item": item, **row.write()} for item, row in sorted(rows.items()))
     return b"".join(msgspec.json.encode(line) + b"\n" for line in lines)

@@ -45,9 +45,10 @@ class GraphColumns(TypedDict):
 
     graph: GraphEvidence | None
     visibility: Visibility | None
+    facts: list[str] | None
 
 
-NO_GRAPH: GraphColumns = {"graph": None, "visibility": None}
+NO_GRAPH: GraphColumns = {"graph": None, "visibility": None, "facts": None}
 
 
 @dataclass(slots=True)
@@ -69,7 +70,7 @@ class AnnotationRelease:
     def graph_columns(self, item: str) -> GraphColumns:
         """Return the fields of `TracedEvidence` of a question."""
         row = self.graph_rows.get(item)
-        return {"graph": row.graph, "visibility": row.visibility} if row else NO_GRAPH
+        return {"graph": row.graph, "visibility": row.visibility, "facts": row.facts} if row else NO_GRAPH
 
     def video_path(self, video_id: str) -> Path:
         """Return the path where a video is or would be. Raises DataError for a path outside `videos`."""

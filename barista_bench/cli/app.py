@@ -78,16 +78,20 @@ def split_names(*texts: str) -> tuple[str, ...]:
 
 @contextmanager
 def scored_runs(
-    folders: list[Path], data: str | None, root: Path | None, option: list[str] | None
+    folders: list[Path], data: str | None, root: Path | None, option: list[str] | None, *, with_stopped: bool = False
 ) -> Iterator[tuple[ScoredRun, ...]]:
-    """Yield the runs in the given folders, scored as the flags ask.
+    """Yield the runs in the given folders, scored as the flags ask; runs that stopped early are printed instead, or
+    come last.
 
     Raises TaskError at the end of the `with` statement where the code of a task raised: all else is done by then.
     """
     from barista_bench.api import load_results
+    from barista_bench.runs.score.results import summary_line
 
     evaluation = load_results(folders, data=data, root=root, options=parse_pairs(option or []))
-    yield evaluation.runs
+    for run in () if with_stopped else evaluation.stopped:
+        print_result(summary_line(run.results))
+    yield (*evaluation.runs, *evaluation.stopped) if with_stopped else evaluation.runs
     raise_faults(chain(evaluation.unscored.values(), *(run.task.faults for run in evaluation.runs)))
 
 

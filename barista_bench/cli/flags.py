@@ -28,7 +28,7 @@ from barista_bench.models.settings import (
     VllmSettings,
     WeightSettings,
 )
-from barista_bench.runs.ask.config import SpendingSettings, resolve
+from barista_bench.runs.ask.config import SpendingSettings, StoppingSettings, resolve
 
 if TYPE_CHECKING:
     from barista_bench.core.settings import SettingsT
@@ -81,13 +81,15 @@ def flag_command(
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Make a function of keywords a command with one flag per field.
 
-    `positional` names the field that may be given without its flag, and `hidden` the fields without a flag; `config`,
-    `dry_run` and `more` add flags. Flags have no defaults: None or an empty list means "not given", and `named_flags`
-    drops such values. With `config`, a file or the environment may give a required setting.
+    `positional` names the fields, in order, that may be given without their flags, and `hidden` the fields without a
+    flag; `config`, `dry_run` and `more` add flags. Flags have no defaults: None or an empty list means "not given", and
+    `named_flags` drops such values. With `config`, a file or the environment may give a required setting.
     """
     fields = {name: field for name, field in settings_type.model_fields.items() if name not in hidden}
+    first = positional.split()
+    fields = {**{name: fields[name] for name in first if name in fields}, **fields}
     parameters = [
-        _parameter(settings_type, name, field, positional=name == positional, has_file=config)
+        _parameter(settings_type, name, field, positional=name in first, has_file=config)
         for name, field in fields.items()
     ]
     parameters += [*([CONFIG_FLAG] if config else []), *([DRY_RUN_FLAG] if dry_run else []), *more]
@@ -153,6 +155,7 @@ _COMPLETIONS: dict[str, Callable[..., list[str]]] = {
 _TABLES: dict[str, tuple[type[SettingsTable], ...]] = {
     "Upload": (UploadSettings,),
     "Costs": (SpendingSettings,),
+    "Fewer answers": (StoppingSettings,),
     "Models that write text": (GeneratorSettings,),
     "Served models": (ServedSettings,),
     "Local checkpoints": (WeightSettings, CheckpointSettings, TransformersSettings),

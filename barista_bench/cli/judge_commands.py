@@ -144,6 +144,11 @@ def judged_line(results: JudgedResults) -> str:
         for name, metric in results.metrics.items()
     )
     statuses = ", ".join(f"{name} {count}" for name, count in coverage.verdicts.items() if count)
+    if (stopped := results.stopped) is not None:
+        return (
+            f"{results.dataset.task}, {results.model}: STOPPED EARLY, no score: {stopped.bounds}; "
+            + stopped.sentence(results.model)
+        )
     judge = f"{results.judge.name}, held to its form" if results.is_held else results.judge.name
     return (
         f"{results.dataset.task}, {results.model} judged by {judge}: {metrics or 'no usable verdict'} "

@@ -21,12 +21,17 @@ from barista_bench.files.writing import write_whole
 from barista_bench.hub.settings import SubmissionSettings, SubmissionTarget
 from barista_bench.runs.score.costs import costs_in_words
 from barista_bench.runs.score.results import summary_line
+from barista_bench.runs.score.scoring import split_stopped
 
 if TYPE_CHECKING:
     from barista_bench.stats import AnswerAgreement, Comparison
 
 
 Folders = Annotated[list[Path], typer.Argument(help="Run folders, or folders of them.")]
+Judge = Annotated[
+    str | None,
+    typer.Option(help="Judge whose scores rank models on text tasks; by default the only language model that judged."),
+]
 Permutations = Annotated[int, typer.Option(min=100, max=100_000, help="Maximum number of permutations of the test.")]
 
 
@@ -41,6 +46,7 @@ def report(
     figures: Annotated[
         bool, typer.Option("--figures", help="Draw figures for papers: SVG, PDF, CSV, LaTeX; needs the extra viz.")
     ] = False,
+    judge: Judge = None,
     data: Data = None,
     root: Root = None,
     option: Options = None,
@@ -53,7 +59,7 @@ def report(
 
     with exit_on_error():
         check_target(out, REPORT)
-        with scored_runs(folders, data, root, option) as scored:
+        with scored_runs(folders, data, root, option, with_stopped=True) as scored:
             size = round(max_size * 1_000_000)
             html, markdown = write_report(
                 scored,
@@ -64,6 +70,7 @@ def report(
                 tables=tables,
                 figures=figures,
                 diagnoses=read_diagnoses(folders),
+                judge=judge,
             )
             labels = run_labels(scored)
             for run in scored:
@@ -100,29 +107,36 @@ def compare(
     json: Json = False,
 ) -> None:
     """Compare models on the same examples: difference with interval, Holm-corrected p-value, effect size."""
+    from barista_bench.diagnosis.records import compared_shares, read_diagnoses
     from barista_bench.files.owned_folders import check_place
     from barista_bench.stats import compare_runs, differing_circumstances, run_labels
     from barista_bench.stats.tables import comparison_table
-    from barista_bench.tables import Table, to_csv
+    from barista_bench.tables import Table, to_csv, to_text
 
     with exit_on_error():
         if csv is not None:
             check_place(csv)
-        with scored_runs(folders, data, root, option) as runs:
-            comparisons = compare_runs(runs, permutations=permutations)
+        with scored_runs(folders, data, root, option, with_stopped=True) as scored:
+            runs, stopped = split_stopped(scored)
+            comparisons = compare_runs(runs, permutations=permutations) if len(runs) > 1 or not stopped else ()
             if csv is not None:
                 write_whole(csv, to_csv(Table.of_frame("comparisons", comparison_table(comparisons))))
             circumstances = differing_circumstances(runs)
             labels = run_labels(runs)
             costs = {f"{run.task.name}, {labels[run.folder]}": run.results.timing.costs for run in runs}
+            decisions = {str(run.folder): summary_line(run.results) for run in stopped}
             if json:
                 dumped = {
                     run: {name: cost.model_dump() for name, cost in of_run.items()} for run, of_run in costs.items()
                 }
                 compared = [asdict(item) for item in comparisons]
-                print_json({"comparisons": compared, "beside": circumstances, "costs": dumped})
+                print_json({"comparisons": compared, "beside": circumstances, "costs": dumped, "stopped": decisions})
+            for line in decisions.values():
+                print_result(line)
             for item in comparisons:
                 print_result(comparison_line(item))
+            if (shares := compared_shares(read_diagnoses(folders))).rows:
+                print_result(*to_text(shares).splitlines())
             for line in circumstances:
                 print_result(f"beside: {line}")
             for name, run_costs in costs.items():
@@ -158,6 +172,7 @@ def agreement(folders: Folders, data: Data = None, root: Root = None, option: Op
 def analyse(
     folders: Folders,
     out: Annotated[Path, typer.Option(help="Folder for the tables.")] = Path("analysis"),
+    judge: Judge = None,
     permutations: Permutations = PERMUTATIONS,
     data: Data = None,
     root: Root = None,
@@ -165,12 +180,15 @@ def analyse(
 ) -> None:
     """Write all analyses as CSV: scores, breakdowns, comparisons, agreement, propagation, baselines, failures."""
     from barista_bench.files.owned_folders import ANALYSIS, check_target
+    from barista_bench.judging.chosen import ranked_by_judge
+    from barista_bench.judging.scoring import all_judged
     from barista_bench.stats.tables import analysis_tables, write_tables
 
     with exit_on_error():
         check_target(out, ANALYSIS)
         with scored_runs(folders, data, root, option) as runs:
-            tables, left_out = analysis_tables(runs, permutations=permutations)
+            judged = {run.folder: all_judged(run) for run in runs}
+            tables, left_out = analysis_tables(ranked_by_judge(runs, judged, judge), permutations=permutations)
             for path in write_tables(tables, out):
                 echo(f"wrote {path}")
             for name, reason in left_out.items():

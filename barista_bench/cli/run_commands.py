@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,7 +17,9 @@ from barista_bench.core.guarding import raise_faults
 from barista_bench.diagnosis.running import DiagnoseConfig
 from barista_bench.errors import BudgetError, ConfigError, TaskError
 from barista_bench.interchange.trackers import Tracker, log_results
+from barista_bench.preflight.settings import PreflightConfig, is_seen, mark_seen
 from barista_bench.runs.ask.config import RunConfig
+from barista_bench.runs.ask.watching import WatchConfig
 from barista_bench.runs.score.results import summary_line
 
 if TYPE_CHECKING:
@@ -91,8 +94,71 @@ def run(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` 
         if dry_run:
             print_result(*estimate_text(estimate(config)).split("\n"))
             return
+        _offer_preflight(config)
+        if config.sweep:
+            _sweep(config)
+            return
         session = run_config(config)
+        mark_seen(config)
     _report_session(session)
+
+
+def _sweep(config: RunConfig) -> None:
+    """Run all combinations; print their table, and draw it if the libraries are there."""
+    from barista_bench.runs.ask.sweep import run_sweep
+    from barista_bench.tables import to_text
+
+    table = run_sweep(config)
+    print_result(*to_text(table).splitlines())
+    echo(f"wrote {config.out / 'sweep.csv'}")
+    if find_spec("matplotlib"):
+        from barista_bench.plots import write_figure
+
+        for path in write_figure(table, config.out, "sweep"):
+            echo(f"wrote {path}")
+
+
+@flag_command(app, WatchConfig, positional="checkpoints data", hidden=("model", "sweep"), name="run watch")
+def run_watch(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
+    """Score a fixed part of a dataset at every checkpoint of a training, and write the curve to OUT/curve.csv.
+
+    Start it again to resume; --follow waits for further checkpoints.
+    """
+    from barista_bench.runs.ask.watching import watch
+    from barista_bench.tables import to_text
+
+    with exit_on_error():
+        config = resolve_flags(WatchConfig, flags)
+        print_result(*to_text(watch(config, tell=echo)).splitlines())
+        echo(f"wrote {config.out / 'curve.csv'}")
+
+
+def _offer_preflight(config: RunConfig) -> None:
+    """Name the preflight, in one line, for a model that this machine has not asked before."""
+    if not is_seen(config):
+        address = f" --base-url {shlex.quote(config.base_url)}" if config.base_url else ""
+        echo(
+            f"new model: `barista-bench preflight --model {shlex.quote(config.model)}{address}` asks 20 questions with "
+            "known answers, and names wrong settings"
+        )
+
+
+@flag_command(app, PreflightConfig, positional="")
+def preflight(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
+    """Ask a model 20 drawn questions with known answers: box format, images, length, thoughts, tokens and cost.
+
+    Ends with exit code 1 if a setting is wrong, and names the flag.
+    """
+    from barista_bench.preflight.findings import preflight as ask_preflight
+
+    with exit_on_error():
+        found = ask_preflight(resolve_flags(PreflightConfig, flags))
+    for finding in found:
+        print_result(f"{finding.verdict:<8} {finding.topic:<9} {finding.found}")
+        if finding.remedy:
+            print_result(f"{'':<18} Fix: {finding.remedy}")
+    if any(finding.verdict == "problem" for finding in found):
+        raise typer.Exit(1)
 
 
 @flag_command(app, RunConfig, positional="data")
@@ -127,7 +193,7 @@ def evaluate(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `reso
             print_result(summary_line(scored.results, labels[scored.folder]))
         for name, error in unscored.items():
             warn(f"not scored: {name}: {error}")
-        if runs:
+        if any(scored.results.stopped is None for scored in runs):
             page, _ = write_report(runs, config.out / "report")
             echo(f"wrote {page}")
         if budget_error:
@@ -144,7 +210,7 @@ def evaluate(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `reso
         raise typer.Exit(1)
 
 
-@flag_command(app, DiagnoseConfig, positional="data", dry_run=True, hidden=("aid",))
+@flag_command(app, DiagnoseConfig, positional="data", dry_run=True, hidden=("until", "against", "alpha"))
 def diagnose(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
     """Say why a model fails: tell it the truth of one level of the graph after the other, and ask again.
 
@@ -169,19 +235,56 @@ def diagnose(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `reso
         echo(f"wrote {config.out / 'diagnosis.json'}")
 
 
+@app.command()
+def plan(
+    data: Annotated[str, typer.Argument(help="Dataset folder written by build, as for run.")],
+    against: Annotated[Path, typer.Option(help="Complete run to compare with, or the folder of its tasks.")],
+    difference: Annotated[float, typer.Option(help="Difference of scores to plan for.", min=0.001, max=0.999)] = 0.05,
+    alpha: Annotated[float, typer.Option(help="Maximum probability of a wrong decision.", min=0.0001, max=0.5)] = 0.05,
+    prices: Annotated[Path | None, typer.Option(help="Price file, as for run.")] = None,
+    model: Annotated[str | None, typer.Option(help="Name in the price file; by default the run's model.")] = None,
+    root: Root = None,
+    json: Json = False,
+) -> None:
+    """Plan a comparison: answers, tokens, dollars and hours, complete and stopped early, and what the set can show."""
+    from barista_bench.api import load_results
+    from barista_bench.runs.decide.planning import plan_table, plan_tasks
+    from barista_bench.runs.described import Prices, read_prices
+    from barista_bench.tables import to_json, to_text
+
+    with exit_on_error():
+        runs = load_results(against, data=data, root=root).runs
+        price = read_prices(prices, model or runs[0].results.model.name) if prices else Prices()
+        table = plan_table(plan_tasks(runs, difference, alpha), difference, alpha, price)
+        if json:
+            print_json(to_json(table))
+        print_result(*to_text(table).splitlines(), table.note)
+        for run in runs:
+            if run.task.decided_by is None:
+                echo(f"{run.task.name}: {run.results.primary} cannot be decided early")
+
+
 def _report_session(session: Session) -> None:
     """Print a summary of a start. End the command with exit code 1 if samples failed."""
     seconds = ", ".join(f"{name} {value:.1f} s" for name, value in session.seconds.items() if value)
     echo(f"{session.asked} samples answered, {session.already_done} were answered before ({seconds})")
+    if session.decision:
+        print_result(*session.decision.split("\n"))
     exit_on_failures(session, "samples")
 
 
 @app.command()
-def score(
+def score(  # noqa: PLR0913  (one parameter for each flag)
     folders: Annotated[list[Path] | None, typer.Argument(help="Run folders, or folders of them.")] = None,
     data: Data = None,
     root: Root = None,
     option: Options = None,
+    box_format: Annotated[
+        str | None, typer.Option(help="Read the logged answers by this box format, e.g. yxyx/1000, not by the run's.")
+    ] = None,
+    think_tags: Annotated[
+        str | None, typer.Option(help="Split thoughts off the logged answers by these tags, with a comma between.")
+    ] = None,
     predictions: Annotated[
         Path | None, typer.Option(help="Answers that another harness recorded: a file or a folder, see --format.")
     ] = None,
@@ -198,8 +301,9 @@ def score(
 ) -> None:
     """Score runs from their logs: writes results.json and scores.jsonl. No model is asked.
 
-    Scores with an --option that the run was not started with are saved beside its own, as results.<digest>.json. With
-    --predictions, answers that another harness recorded become run folders first.
+    Scores with an --option, a --box-format or --think-tags that the run was not started with are saved beside its own,
+    as results.<digest>.json; `submit` takes only the run's own. With --predictions, answers that another harness
+    recorded become run folders first.
     """
     from barista_bench.api import run_folders
     from barista_bench.cluster import map_in_processes
@@ -209,6 +313,8 @@ def score(
     results, all_faults = [], list[str]()
     with exit_on_error():
         options = parse_pairs(option or [])
+        again = {"box_format": box_format, "think_tags": think_tags}
+        options |= {name: value for name, value in again.items() if value is not None}
         if predictions is not None:
             from barista_bench.interchange.recorded_answers import import_recorded, known_formats
 

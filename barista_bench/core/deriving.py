@@ -7,7 +7,7 @@ benchmark's own annotation files.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar, Generic, NamedTuple, Protocol, TypeAlias
 
@@ -48,6 +48,8 @@ class GraphTask(Task, Generic[SamplingT]):
     breakdown_keys: ClassVar[tuple[str, ...]] = ("split", "preparation")
     layers: ClassVar[tuple[Layer, ...]] = LAYERS
     """Sections of the graph whose missing records make an answer wrong."""
+    switch_layers: ClassVar[Mapping[str, Layer]] = {"in_activities": "activities", "with_relations": "relations"}
+    """Sampling switches that only take frames with a record in a section."""
 
     def span(self, video: VideoGraph, candidate: Candidate, sampling: SamplingT) -> tuple[int, int]:
         """Return frames [start, stop) over which these sections must be complete; by default the frames of the

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
-from barista_bench.core.example import Example, Fields, Prediction, evidence_objects
+from barista_bench.core.example import Example, Fields, Prediction, evidence_objects, graph_facts
 from barista_bench.core.failures import AnswerFailure, FailureKind
 
 if TYPE_CHECKING:
@@ -109,6 +109,14 @@ class Display(ABC):
         """
         rows, kinds = self.explain(example, prediction).rows, self.failure_kinds
         return [AnswerFailure(kinds[row.verdict]) for row in rows if row.verdict in kinds]
+
+    def asked_facts(self, example: Example) -> Mapping[str, Sequence[str]]:
+        """Return the facts of the graph that an answer states, each with its objects.
+
+        An answer is wrong about a fact if one of its failures names all of these objects; without objects, if it fails
+        at all.
+        """
+        return dict.fromkeys(graph_facts(example), ())
 
     def overlays(self, example: Example, prediction: Prediction | None) -> tuple[Overlay, ...]:
         """Return boxes to draw over the example's images. Without a prediction, the boxes of question and reference."""

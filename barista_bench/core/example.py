@@ -15,7 +15,6 @@ import math
 import threading
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from itertools import pairwise
 from types import UnionType
 from typing import (
     TYPE_CHECKING,
@@ -23,6 +22,7 @@ from typing import (
     Any,
     ClassVar,
     Literal,
+    NamedTuple,
     ParamSpec,
     Self,
     TypeAlias,
@@ -133,6 +133,43 @@ def evidence_objects(example: Example) -> tuple[str, ...]:
     graph = example.evidence.get("graph")
     ids = (graph if isinstance(graph, dict) else example.evidence).get("object_ids")
     return tuple(str(name) for name in ids if name) if isinstance(ids, list | tuple) else ()
+
+
+FACT_ROWS = {
+    "relation_rows": "relation",
+    "attribute_rows": "attribute",
+    "activity_rows": "activity",
+    "activity_row": "activity",
+}
+"""Evidence of examples made from a graph: the field with rows of the annotation file, and their kind."""
+
+
+class GraphSpan(NamedTuple):
+    """The moment of an example in its graph: the first and the last frame that it is about."""
+
+    video_id: str
+    first: int
+    last: int
+
+
+def graph_span(example: Example) -> GraphSpan:
+    """Return the moment of an example, by the graph it was generated from, else by its own frames."""
+    graph = example.evidence.get("graph")
+    if isinstance(graph, dict):
+        return GraphSpan(graph["video_id"], graph["frames"][0], graph["frames"][-1])
+    frames = [frame.frame_index for frame in example.frames]
+    return GraphSpan(example.video_id, min(frames), max(frames))
+
+
+def graph_facts(example: Example) -> tuple[str, ...]:
+    """Return the facts of the graph that an example asks: kind and row of the annotation file."""
+    facts = example.evidence.get("facts")
+    if isinstance(facts, list | tuple):
+        return tuple(map(str, facts))
+    rows = {kind: example.evidence.get(field) for field, kind in FACT_ROWS.items() if field in example.evidence}
+    return tuple(
+        f"{kind}:{row}" for kind, value in rows.items() for row in (value if isinstance(value, list) else [value])
+    )
 
 
 def content_seed(*parts: str | int) -> int:
@@ -248,17 +285,22 @@ class Visibility(TypedFields):
 
 
 class GraphRow(TypedFields):
-    """The graph evidence of one example."""
+    """The graph evidence of one example: see `TracedEvidence`."""
 
     graph: GraphEvidence
     visibility: Visibility
+    facts: list[str]
 
 
 class TracedEvidence(Evidence, kw_only=True):
-    """Evidence with the part of a scene graph that the question was generated from; None for all other questions."""
+    """Evidence with the part of a scene graph that the question was generated from; None for all other questions.
+
+    `facts` are rows of the annotation file that the right answer states: `relation:12`, `attribute:3`, `activity:0`.
+    """
 
     graph: GraphEvidence | None = None
     visibility: Visibility | None = None
+    facts: list[str] | None = None
 
 
 def features_of(kind: type[TypedFields]) -> Features:
@@ -329,76 +371,3 @@ def read_scores(text: str, labels: Collection[str]) -> dict[str, float] | None:
     if set(scores) != set(labels) or not all(map(math.isfinite, scores.values())):
         return None
     return {label: scores[label] for label in labels}
-
-
-_DECIMALS = 6  # of a rate that is computed from times, in frames per second
-
-
-@dataclass(frozen=True, slots=True)
-class FrameTimes:
-    """The times of n frames by their numbers in the video: frame i is `indices[i] / fps` seconds after its first.
-
-    Args:
-        fps: frames per second of the video as filmed, not of the frames shown.
-        indices: n numbers from 0, in the order shown.
-        frame_count: frames of the complete video; None if unknown.
-
-    Raises:
-        ValueError: `fps` is not a positive number.
-    """
-
-    fps: float
-    indices: tuple[int, ...]
-    frame_count: int | None = None
-
-    def __post_init__(self) -> None:
-        if not (math.isfinite(self.fps) and self.fps > 0):
-            raise ValueError(f"{self.fps} frames a second")
-
-    @classmethod
-    def of_seconds(cls, indices: Sequence[int], seconds: Sequence[float]) -> Self | None:
-        """Return the times of frames from their seconds after the video's first; each number is the nearest at the mean
-        rate.
-
-        At a constant rate that is `indices`. None if no frame is later than the first.
-        """
-        end, last = max(zip(seconds, indices, strict=True))
-        if not (end > 0 and last > 0):
-            return None
-        fps = round(last / end, _DECIMALS)
-        return cls(fps, tuple(round(second * fps) for second in seconds))
-
-    def of_images(self, images: Sequence[int]) -> Self:
-        """Return the times of some of the frames, by their index among the n; an index may be repeated."""
-        return type(self)(self.fps, tuple(self.indices[image] for image in images), self.frame_count)
-
-    @property
-    def seconds(self) -> tuple[float, ...]:
-        return tuple(index / self.fps for index in self.indices)
-
-    @property
-    def span(self) -> int:
-        """Return the distance from the first to the last, in frames of the video; 0 if all have the same time."""
-        return max(self.indices) - min(self.indices)
-
-    @property
-    def rate(self) -> float:
-        """Return the mean number of frames shown per second. Raises ZeroDivisionError if all have the same time."""
-        return (len(self.indices) - 1) * self.fps / self.span
-
-    @property
-    def is_even(self) -> bool:
-        """Whether the frames are evenly spaced, up to the rounding to whole frames."""
-        steps = [after - before for before, after in pairwise(self.indices)]
-        return max(steps) - min(steps) <= 1
-
-    def metadata(self) -> dict[str, int | float | list[int]]:
-        """Return the fields of transformers' `VideoMetadata`, which vLLM reads too.
-
-        `total_num_frames` is the number of video frames that the shown ones cover, since processors that support a
-        single rate compute it from that: `sampled_fps`, which is `rate` up to half a frame over the complete span.
-        """
-        count = len(self.indices)
-        stretch = round(count * self.span / (count - 1)) if count > 1 else 1
-        extra = {} if self.frame_count is None else {"duration": self.frame_count / self.fps}
-        return {"total_num_frames": max(count, stretch), "fps": self.fps, "frames_indices": list(self.indices), **extra}

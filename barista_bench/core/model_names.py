@@ -12,6 +12,36 @@ EMBEDDED: Final = ("kitchen", "kitchen_early")
 """Checkpoints that come with the package: the model, and an early step of its training."""
 BASELINES: Final = (*SCRIPTED, *EMBEDDED, "tiny")
 """Names that no leaderboard takes."""
+_DESCRIPTIONS: Final = {
+    "oracle": "answers with the references",
+    "chance": "answers at random",
+    "prior": "answers with what is most frequent in other videos",
+    "centre_box": "answers with one box in the middle of the picture",
+    "copy_first_mask": "answers with the masks of the first frame",
+    "kitchen": "a small model of this package, trained on toy kitchens",
+    "kitchen_early": "an early step of the training of kitchen",
+    "tiny": "a model with random weights",
+    "human": "a person, in the studio",
+    "predictions": "answers that another program wrote",
+    "served": "a model behind an API",
+    "dual": "compares embeddings of pictures and choices",
+    "text_only": "the model without pictures",
+    "first_frame": "the model with only the first picture",
+    "shuffled_frames": "the model with its pictures in a random order",
+    "aided": "the model with facts of the graph in the prompt",
+}
+"""What each name or prefix means, in one line."""
+
+
+def description(name: str) -> str:
+    """Return what a model is, by its name: `text_only:kitchen`. A checkpoint is a model, and has no further words.
+
+    >>> description("prior"), description("text_only:kitchen"), description("org/model")
+    ('answers with what is most frequent in other videos', 'the model without pictures', 'a checkpoint')
+    """
+    return _DESCRIPTIONS.get(name.partition(":")[0], "a checkpoint")
+
+
 HUMAN: Final = "human"
 """The prefix of a colon and a person's name: the studio logs people's answers as a model's."""
 ABLATIONS: Final = ("text_only", "first_frame", "shuffled_frames")

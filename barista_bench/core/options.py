@@ -147,6 +147,7 @@ class Option:
         kind: type of the value, if the default is None.
         fetched_with: for a value that may be fetched from the Hub, the other option and value that make the task read
         it.
+        is_added: the option came after sets were asked: fingerprints do not contain its default.
     """
 
     default: OptionValue
@@ -157,6 +158,7 @@ class Option:
     high: float | None = None
     kind: type[bool | int | float | str] | None = None
     fetched_with: tuple[str, OptionValue] | None = None
+    is_added: bool = False
 
     def checked(self, name: str, value: object) -> OptionValue:
         """Return the value if the option accepts it. Raises ConfigError if not, naming the option."""

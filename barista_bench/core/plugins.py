@@ -4,7 +4,7 @@
 |---|---|
 | benchmarks | a `Benchmark`: its tasks appear in every command and page |
 | models | a `ModelKind`: `run --model NAME:REST` asks it |
-| propagators, segmenters | a function of REST in a value `NAME:REST` of project.json |
+| propagators, segmenters, detectors | a function of REST in a value `NAME:REST` of project.json |
 | graph_sources | a `GraphSource` of `barista_bench.other_graphs.source`: `import-graph --from NAME` |
 | metrics | a module of `evaluate`, which `barista_bench.load_metric(NAME)` returns |
 
@@ -19,7 +19,7 @@ from typing import Literal, TypeAlias
 
 from barista_bench.errors import ConfigError
 
-Group: TypeAlias = Literal["benchmarks", "models", "propagators", "segmenters", "graph_sources", "metrics"]
+Group: TypeAlias = Literal["benchmarks", "models", "propagators", "segmenters", "detectors", "graph_sources", "metrics"]
 
 
 @cache

@@ -28,6 +28,7 @@ import numpy as np
 
 from barista_bench.core.example import Example, Scored
 from barista_bench.core.guarding import guard, unit_of
+from barista_bench.core.option_order import statistics_of
 from barista_bench.core.statistics import Floats, SampleStatistics
 from barista_bench.core.task import Task
 
@@ -68,7 +69,7 @@ class ResampledRun(NamedTuple):
     def of(cls, task: Task, samples: Sequence[Scored], about: Example | str) -> ResampledRun:
         """Return the run of these samples. `about` is the example or the runs that errors name. Raises TaskError."""
         with guard(task, "statistics", about):
-            statistics = task.statistics(samples)
+            statistics = statistics_of(task, samples)
         return cls(statistics, tuple(unit_of(task, sample.example) for sample in samples))
 
     def subset(self, samples: Sequence[int]) -> ResampledRun:

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from copy import copy
 from itertools import chain
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -160,6 +160,11 @@ class SumStatistics(SampleStatistics):
             return {}
         return self._tables(dict(zip(self._names, self._total().tolist(), strict=True)))
 
+    def column(self, name: Hashable) -> Floats:
+        """Return the (S,) contributions of the samples by one name; zeros if no row has it."""
+        index = self._names.get(name)
+        return np.zeros(self.size) if index is None else self._table[:, index].astype(np.float64)
+
     def _total(self) -> Floats:
         if self._table.dtype == np.int8:
             return self._table.sum(axis=0, dtype=np.float64)
@@ -167,6 +172,18 @@ class SumStatistics(SampleStatistics):
 
     def _unmasked_metrics(self, sums: Floats) -> Metrics:
         return self._metrics_of({name: sums[:, index] for name, index in self._names.items()})
+
+
+class MicroF1(NamedTuple):
+    """The columns of `SumStatistics` whose sums give a micro F1: 2 `matched` / (`predicted` + `reference`).
+
+    `entry_tokens` is the fewest tokens of one entry of an answer: it bounds how many entries an answer can list.
+    """
+
+    matched: str
+    predicted: str
+    reference: str
+    entry_tokens: int
 
 
 def mean_statistics(
@@ -202,3 +219,17 @@ def fraction(part: Floats, whole: Floats, nothing: float | Floats = np.nan) -> F
     [0.5, 1.0]
     """
     return np.asarray(np.where(whole > 0, part / np.where(whole > 0, whole, 1.0), nothing))
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Return adjusted p-values, in the given order.
+
+    >>> [round(p, 3) for p in holm([0.01, 0.04, 0.03])]
+    [0.03, 0.06, 0.06]
+    """
+    order = sorted(range(len(p_values)), key=lambda index: p_values[index])
+    adjusted, largest = [0.0] * len(p_values), 0.0
+    for rank, index in enumerate(order):
+        largest = max(largest, min(1.0, (len(order) - rank) * p_values[index]))
+        adjusted[index] = largest
+    return adjusted

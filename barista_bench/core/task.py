@@ -6,7 +6,7 @@ import random
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,6 @@ from barista_bench.core.example import (
     Example,
     Fields,
     FrameRef,
-    FrameTimes,
     Inputs,
     Json,
     Metadata,
@@ -41,9 +40,10 @@ from barista_bench.core.example import (
     features_of,
 )
 from barista_bench.core.failures import AnswerFailure
+from barista_bench.core.frame_times import FrameTimes
 from barista_bench.core.options import Option, OptionValue, quote_value
 from barista_bench.core.prompt import Prompt, PromptTexts, packaged_prompts
-from barista_bench.core.statistics import SampleStatistics
+from barista_bench.core.statistics import MicroF1, SampleStatistics
 from barista_bench.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -115,6 +115,13 @@ class Question(ABC):
     def correct_choices(self, example: Example) -> Sequence[str]:
         """Return the labels of the right `choices`; empty if there are none, or the reference is hidden."""
         return ()
+
+    def with_order(self, example: Example, order: Sequence[int]) -> Example:
+        """Return the example with its choices in another order: `order` are the places, from 0, of the choices.
+
+        The label of a place stays. Raises ConfigError if the task cannot do so.
+        """
+        raise ConfigError(f"{self.benchmark}/{self.name} cannot reorder choices. Fix: leave the option order out")
 
     def answered_choices(self, prediction: Prediction) -> Sequence[str]:
         """Return the labels of `choices` that an answer names. Raises ConfigError if the task does not define this."""
@@ -212,9 +219,14 @@ class Scoring(ABC):
     primary_note: ClassVar[str] = ""
     """A description of the primary metric, in one sentence for readers of reports."""
     sample_score: ClassVar[str]
+    floor: ClassVar[str] = ""
+    """What the score of a task counts whose published score needs a judge: a lower bound. Empty for other tasks."""
     """The score that represents one sample."""
     breakdown_keys: ClassVar[tuple[str, ...]]
     """Keys of `metadata` by which every result is broken down."""
+    decided_by: ClassVar[Literal["mean"] | MicroF1 | None] = None
+    """How few answers decide a question about the primary metric (`runs/decide`): it is the mean of `sample_score` over
+    all samples, or a micro F1. None: it cannot be decided early."""
     scores_whole_units: ClassVar[bool] = False
     """Whether a resampling unit is scored as one, so that analysis must not group by keys that split a unit."""
 

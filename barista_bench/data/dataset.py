@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from barista_bench.benchmarks import get_benchmark, task_class
-from barista_bench.core.example import FrameTimes
+from barista_bench.core.frame_times import FrameTimes
 from barista_bench.core.guarding import guard
 from barista_bench.core.task import Example, Task
 from barista_bench.data.arrow_values import Texts, json_values

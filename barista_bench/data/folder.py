@@ -24,7 +24,7 @@ import numpy as np
 import pyarrow.parquet as pq
 from datasets.info import DatasetInfosDict
 
-from barista_bench.benchmarks import get_benchmark, get_task, read_wording, task_class, task_options
+from barista_bench.benchmarks import find_task, get_benchmark, task_class, task_options
 from barista_bench.cluster import RayCluster, cluster_of, forked_workers
 from barista_bench.core.boxes import DEFAULT_BOX_FORMAT
 from barista_bench.core.settings import check_settings
@@ -139,8 +139,9 @@ def _plans(
     """Return the examples of all chosen tasks, and the split."""
     sampled_tasks = []
     for (name, changes), values in zip(overrides.items(), options, strict=True):
-        texts = None if settings.prompts is None else read_wording(origin.benchmark.name, name, settings.prompts)
-        task = get_task(origin.benchmark.name, name, texts, options=values)
+        spec = find_task(origin.benchmark, name)
+        texts = None if settings.prompts is None else spec.read_wording(settings.prompts)
+        task = spec.kind(texts, options=values)
         sampled_tasks.append((task, task.sampling.with_overrides(changes)))
     plans = origin.plans(sampled_tasks, num_proc=settings.num_proc, cluster=cluster, progress=settings.progress)
     for name, reason in plans.empty.items():

@@ -8,7 +8,7 @@ order of videos, so the number of workers changes nothing.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -25,7 +25,7 @@ from barista_bench.core.task import Example, FrameRef, Task
 from barista_bench.data.frozen import content_hash, refuse_unusable
 from barista_bench.errors import ConfigError, DataError, nearest_of
 from barista_bench.files.text_out import most_frequent_reasons
-from barista_bench.scene_graph import Problem, SceneGraph, VideoGraph
+from barista_bench.scene_graph import Layer, Problem, SceneGraph, VideoGraph
 
 
 class NoExamples(DataError):
@@ -108,12 +108,13 @@ class TaskSurvey:
 
 @dataclass(frozen=True, slots=True)
 class VideoSurvey:
-    """The candidates of one video; `tasks` by task name."""
+    """The candidates of one video; `tasks` by task name, `lacking` sections without any record."""
 
     video_id: str
     preparation: str
     problems: tuple[Problem, ...]
     tasks: dict[str, TaskSurvey]
+    lacking: frozenset[Layer]
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +150,7 @@ class VideoReader:
                     tuple(item for item in items if isinstance(item, Candidate)),
                     tuple(item for item in items if isinstance(item, SkippedExample)),
                 )
-            return VideoSurvey(video_id, video.preparation, video.problems, surveys)
+            return VideoSurvey(video_id, video.preparation, video.problems, surveys, video.empty_layers)
         return self.graph.failed[video_id]
 
     def build(self, job: BuildJob) -> dict[str, dict[int, Example]]:
@@ -225,6 +226,7 @@ def plan_tasks(
         videos = [frozenset(s.video_id for s in surveys if s.tasks[name].candidates) for name in by_name]
         splits = dict(split({survey.video_id: survey.preparation for survey in surveys}, videos))
         samples = {name: _sample_of(task, sampling, surveys, splits) for name, (task, sampling) in by_name.items()}
+        lacking = frozenset.intersection(*(survey.lacking for survey in surveys))
         problems = (*graph.problems, *(problem for survey in surveys for problem in survey.problems))
         del surveys
         examples_by_task: dict[str, dict[int, Example]] = {name: {} for name in samples}
@@ -235,7 +237,13 @@ def plan_tasks(
                 examples_by_task[name].update(examples)
     plans = {name: _plan(sample, examples_by_task[name], splits) for name, sample in samples.items() if sample.selected}
     empty = {
-        name: _no_examples(str(graph.root), sample.task, sample.sampling, sample.skipped)
+        name: _no_examples(
+            str(graph.root),
+            sample.task,
+            sample.sampling,
+            sample.skipped,
+            _unrecorded(sample.task, sample.sampling, lacking),
+        )
         for name, sample in samples.items()
         if not sample.selected
     }
@@ -346,14 +354,29 @@ def _plan(sample: _Sample, built: Mapping[int, Example], splits: Mapping[str, st
     return Plan(sample.task, sample.sampling, sampled, skipped, len(sample.selected), content_hash(sampled))
 
 
-def _no_examples(root: str, task: Task, sampling: Sampling, skipped: Sequence[SkippedExample]) -> NoExamples:
+def _unrecorded(task: AnyGraphTask, sampling: Sampling, lacking: Collection[Layer]) -> str:
+    """Return the sections without records that a task or its sampling needs, and the remedy; empty if there is none."""
+    closed = {name: layer for name, layer in task.switch_layers.items() if getattr(sampling, name, False)}
+    closed = {name: layer for name, layer in closed.items() if layer in lacking}
+    layers = dict.fromkeys([*closed.values(), *(layer for layer in task.layers if layer in lacking)])
+    if not layers:
+        return ""
+    names = " and no ".join(layer.replace("_", " ") for layer in layers)
+    flags = " and ".join(f"--sampling {task.name}.{name}=false" for name in closed)
+    return f"the graphs record no {names}. Fix: {f'give {flags}, or ' if flags else ''}annotate them"
+
+
+def _no_examples(
+    root: str, task: Task, sampling: Sampling, skipped: Sequence[SkippedExample], unrecorded: str = ""
+) -> NoExamples:
     settings_text = ", ".join(f"{name}={value!r}" for name, value in sampling.differences(task.sampling).items())
     where = f"{root}: no example for {task.benchmark}/{task.name} with {settings_text or 'its own sampling'}"
     switches = [name for name in sampling.names() if getattr(sampling, name) is True]
     flags = " or ".join(f"--sampling {task.name}.{name}=false" for name in switches)
     remedy = f"loosen the sampling{f' ({flags})' if flags else ''}"
     if not skipped:
-        return NoExamples(f"{where}: there is none to ask about. Fix: {remedy}, or check the release")
+        reason = unrecorded or f"there is none to ask about. Fix: {remedy}, or check the release"
+        return NoExamples(f"{where}: {reason}")
     reasons = most_frequent_reasons(Counter(item.reason for item in skipped))
     return NoExamples(f"{where}: {len(skipped)} were left out: {reasons}. Fix: correct these faults, or {remedy}")
 

@@ -3,25 +3,26 @@
     full    every set of levels, true and inert: 2 * 2^k - 1 answers
     paths   one order of the levels, true and inert step by step: 2 k + 1 answers
 
-Both designs also ask each false aid separately: one more answer per level. The content of an example fixes its order.
-The orders are as even as possible within each video.
+Both designs also ask each false aid separately: one more answer per level. Each view is one more answer, and so is an
+aid with the model's own answers. The content of an example fixes its order. The orders are as even as possible within
+each video.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, permutations
 from typing import Final, Literal, TypeAlias
 
-from barista_bench.aids.levels import LEVELS, Aid, Level
+from barista_bench.aids.levels import LEVELS, Aid, Level, View
 from barista_bench.aids.texts import AidBook
 from barista_bench.core.example import content_seed
 from barista_bench.core.task import Example, Task
 
 Design: TypeAlias = Literal["full", "paths"]
-Condition: TypeAlias = tuple[Aid, ...]
+Condition: TypeAlias = tuple[Aid | View, ...]
 LevelSet: TypeAlias = frozenset[Level]
 PLAIN: Final = "none"
 """Folder name of the answers without aids."""
@@ -29,11 +30,13 @@ PLAIN: Final = "none"
 
 @dataclass(frozen=True, slots=True)
 class PlannedExample:
-    """An example, the order of its levels, and the levels that have a false aid."""
+    """An example, the order of its levels, the levels with a false aid, the aids with own answers, and its views."""
 
     example: Example
     order: tuple[Level, ...]
     false: tuple[Level, ...]
+    own: tuple[Aid, ...] = ()
+    views: tuple[View, ...] = ()
 
     def sets(self, design: Design) -> Iterator[LevelSet]:
         """Yield the sets of levels that are given together."""
@@ -50,6 +53,11 @@ class PlannedExample:
             if levels:
                 yield inert(levels)
         yield from ((Aid(level, "false"),) for level in self.false)
+        for aid in self.own:
+            yield (aid,)
+            if design == "paths" and self.order[0] != aid.level:
+                yield true([aid.level])
+        yield from ((view,) for view in self.views)
 
 
 def true(levels: Iterable[Level]) -> Condition:
@@ -67,31 +75,66 @@ def condition_name(condition: Condition) -> str:
     >>> condition_name(()), condition_name(inert(["states", "objects"]))
     ('none', 'objects.inert+states.inert')
     """
-    return "+".join(str(aid).replace(":", ".") for aid in condition) or PLAIN
+    return "+".join(map(_part_name, condition)) or PLAIN
 
 
-def default_design(task: Task) -> Design:
-    """Return `paths` if the primary metric is a mean of sample scores; ratios and mAP need `full`."""
-    return "paths" if task.primary == task.sample_score else "full"
+def _part_name(part: Aid | View) -> str:
+    if isinstance(part, Aid) and part.variant == "own":
+        return f"{part.level}.own"
+    return str(part).replace(":", ".")
 
 
-def plan(examples: Iterable[Example], book: AidBook) -> list[PlannedExample]:
-    """Return the examples that have an aid, each with its order of levels."""
+def default_design(task: Task, levels: Collection[Level]) -> Design:
+    """Return `paths` for several levels if the primary metric is a mean of sample scores; ratios and mAP need `full`.
+
+    With one level both ask the same.
+    """
+    return "paths" if len(levels) > 1 and task.primary == task.sample_score else "full"
+
+
+def plan(
+    examples: Iterable[Example],
+    book: AidBook,
+    levels: Collection[Level] = (),
+    own: Iterable[Aid] = (),
+    views: Collection[View] = (),
+) -> list[PlannedExample]:
+    """Return the examples that have an aid, each with its order of levels.
+
+    Args:
+        levels: the levels to give; empty for the task's usual ones.
+        own: aids that the model's own answers replace, where it answered.
+        views: the views to ask in, where they can be made.
+    """
+    examples, own = list(examples), list(own)
     groups: dict[tuple[str, tuple[Level, ...]], list[Example]] = defaultdict(list)
-    kept = {example.example_id: levels for example in examples if (levels := book.levels(example))}
+    kept = {example.example_id: given for example in examples if (given := book.levels(example, levels))}
     in_set_order = [example for example in examples if example.example_id in kept]
     for example in in_set_order:
         groups[example.video_id, kept[example.example_id]].append(example)
     orders: dict[str, tuple[Level, ...]] = {}
-    for (video_id, levels), group in groups.items():
-        all_orders = sorted(permutations(levels), key=lambda order: content_seed("orders", video_id, *order))
+    for (video_id, given), group in groups.items():
+        all_orders = sorted(permutations(given), key=lambda order: content_seed("orders", video_id, *order))
         group.sort(key=lambda example: content_seed("order", example.example_id))
         orders |= {e.example_id: all_orders[place % len(all_orders)] for place, e in enumerate(group)}
     return [
-        PlannedExample(example, order, tuple(level for level in order if book.false(example, level)))
+        PlannedExample(
+            example,
+            order,
+            tuple(level for level in order if book.false(example, level)),
+            tuple(aid for aid in own if aid.level in order and book.own(example, aid.level)),
+            _views(example, book, views),
+        )
         for example in in_set_order
         for order in [orders[example.example_id]]
     ]
+
+
+def _views(example: Example, book: AidBook, views: Collection[View]) -> tuple[View, ...]:
+    """Return the views of an example: nothing is hidden where there is no room for the control."""
+    made = tuple(view for view in views if book.viewed(example, view))
+    lacks_control = "hide_elsewhere" in views and "hide_elsewhere" not in made
+    return tuple(view for view in made if not (lacks_control and view == "hide_evidence"))
 
 
 def ids_by_condition(planned: Sequence[PlannedExample], design: Design) -> Mapping[Condition, list[str]]:

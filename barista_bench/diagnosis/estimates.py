@@ -233,9 +233,9 @@ def estimates_of(
 
 
 def cause_p(estimates: LevelEstimates) -> float:
-    """Return the larger p of `gain` and `share`; 1 if either is not positive, because the level is then no cause."""
+    """Return the larger p of `gain` and `share`; 1 if an interval includes zero or less: the level is then no cause."""
     gain, share = estimates.gain, estimates.share
-    return max(gain.p, share.p) if gain.value > 0 and share.value > 0 else 1.0
+    return max(gain.p, share.p) if gain.low > 0 and share.low > 0 else 1.0
 
 
 def is_unused(estimates: LevelEstimates) -> bool:

@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
 from pathlib import Path
 from typing import Final, Literal
 
+import numpy as np
 from pydantic import Field
 
-from barista_bench.aids.levels import Level
+from barista_bench.aids.levels import PICTURES, Level
+from barista_bench.core.statistics import Floats, holm
 from barista_bench.diagnosis.conditions import Design
-from barista_bench.diagnosis.estimates import ALPHA, Estimate, Estimates, cause_p, is_unused
+from barista_bench.diagnosis.estimates import ALPHA, Estimate, Estimates, cause_p, estimate_of, is_unused
 from barista_bench.files.reading import Line, Strict, read_model
 from barista_bench.files.writing import write_whole
-from barista_bench.stats.comparison import holm
 from barista_bench.tables import Ranged, Table, Value, number_columns, text_columns
 
 DIAGNOSIS_FILE: Final = "diagnosis.json"
 NOTHING_MISSING: Final = 0.995
 """A score above this leaves too little missing to look for a cause."""
+
+
+CLAIMING: Final = ("grounding", "hand_object", "relations")
+"""Tasks whose truth changes when the evidence is hidden: an answer that still agrees claims what is not visible."""
 
 
 class Measured(Strict):
@@ -55,7 +61,8 @@ class LevelDiagnosis(Strict):
     """The effects of the aids of one level, as in `estimates`.
 
     `p` tests the level as a cause, before Holm's correction. `is_unused` is true if few answers follow a false aid.
-    `followed_plain` is the share of answers without aids that agree with the false aids: uptake by chance.
+    `followed_plain` is the share of answers without aids that agree with the false aids: uptake by chance. `by_video`
+    are the values of `share` with all videos, without each video in turn, and with each video only.
     """
 
     gain: Measured
@@ -68,7 +75,21 @@ class LevelDiagnosis(Strict):
     is_unused: bool
     followed_plain: float | None
     p: float | None
+    by_video: list[float | None] = Field(default_factory=list)
     examples: int = Field(description="that are told it")
+
+
+class Compared(Strict):
+    """Mean sample scores of the same examples before and after a change: a view, or own answers in place of the truth.
+
+    `change` is `after` minus `before`, paired within examples.
+    """
+
+    name: Line
+    examples: int
+    before: Measured
+    after: Measured
+    change: Measured
 
 
 class Diagnosis(Strict):
@@ -80,6 +101,9 @@ class Diagnosis(Strict):
         asked: the levels that the task asks about; empty if it asks for a conclusion.
         left_out: reason to the number of examples left out of all conditions.
         unreadable: condition to status to the number of answers without a prediction.
+        views: each view beside the plain answers. `own`: aids with the model's own answers beside the true ones.
+        causes: example id to the smallest sets of levels that mend it. `false_cause_rate`: see `single_causes`.
+        video_ids: the videos in the order of `by_video`.
     """
 
     benchmark: Line
@@ -101,6 +125,11 @@ class Diagnosis(Strict):
     belief: Measured
     believes_any_text: bool
     levels: dict[Level, LevelDiagnosis]
+    views: list[Compared] = Field(default_factory=list)
+    own: list[Compared] = Field(default_factory=list)
+    causes: dict[str, list[list[Level]]] = Field(default_factory=dict)
+    false_cause_rate: float | None = None
+    video_ids: list[str] = Field(default_factory=list)
 
     @property
     def subject(self) -> str:
@@ -120,9 +149,12 @@ class DiagnosisFile(Strict):
 
 
 def levels_of(
-    estimates: Estimates, followed_plain: Mapping[Level, float], examples: Mapping[Level, int]
+    estimates: Estimates,
+    followed_plain: Mapping[Level, float],
+    examples: Mapping[Level, int],
+    shares: Mapping[Level, Floats],
 ) -> dict[Level, LevelDiagnosis]:
-    """Return the levels in the form of `diagnosis.json`."""
+    """Return the levels in the form of `diagnosis.json`; `shares` are the (1 + 2V,) values of each share."""
     return {
         level: LevelDiagnosis(
             **{
@@ -133,6 +165,7 @@ def levels_of(
             followed_plain=None if math.isnan(followed_plain[level]) else followed_plain[level],
             p=None if math.isnan(p := cause_p(each)) else p,
             examples=examples[level],
+            by_video=[None if math.isnan(value) else float(value) for value in shares[level]],
         )
         for level, each in estimates.levels.items()
     }
@@ -162,6 +195,37 @@ def causes(diagnoses: Sequence[Diagnosis]) -> dict[tuple[str, str, Level], float
     return dict(zip(keys, holm(values), strict=True)) if keys else {}
 
 
+def compared_shares(diagnoses: Sequence[Diagnosis]) -> Table:
+    """Return the difference of the shares of each pair of models in a task and level, paired over videos.
+
+    Only diagnoses of the same examples and videos are compared. Holm's correction covers the table.
+    """
+    pairs = [
+        (first, second, level)
+        for first, second in combinations(diagnoses, 2)
+        if (first.task, first.video_ids, first.examples) == (second.task, second.video_ids, second.examples)
+        for level in first.levels
+        if level in second.levels
+    ]
+    differences = [estimate_of(_values(first, level) - _values(second, level)) for first, second, level in pairs]
+    adjusted = holm([1.0 if math.isnan(each.p) else each.p for each in differences]) if pairs else []
+    rows: list[tuple[Value, ...]] = [
+        (first.task, level, first.model, second.model, Measured.of(difference).cell, p)
+        for (first, second, level), difference, p in zip(pairs, differences, adjusted, strict=True)
+    ]
+    columns = (
+        *text_columns("task", "level", "first", "second"),
+        *number_columns("", "difference of shares", "p (Holm)"),
+    )
+    note = "The share of the first model minus that of the second, with 95 % interval over videos."
+    return Table.of("Shares of levels compared", columns, rows, note)
+
+
+def _values(diagnosis: Diagnosis, level: Level) -> Floats:
+    values = diagnosis.levels[level].by_video
+    return np.array([math.nan if value is None else value for value in values], dtype=np.float64)
+
+
 def sentences(diagnosis: Diagnosis, adjusted: Mapping[tuple[str, str, Level], float]) -> list[str]:
     """Return the findings of a diagnosis as sentences; `adjusted` is the result of `causes`."""
     d = diagnosis
@@ -172,23 +236,63 @@ def sentences(diagnosis: Diagnosis, adjusted: Mapping[tuple[str, str, Level], fl
         found.append("Only words are compared, and aids supply words: a model that copies them gains too.")
     if d.plain.value is not None and d.plain.value > NOTHING_MISSING:
         return found
-    for level, told in d.levels.items():
-        name = _GIVEN[level]
-        turned = f"Given {name}, {_in_words(told.gain)}; given inert text of the same length, {_in_words(told.inert)}"
-        followed = "" if told.uptake.value is None else f"; it follows false ones in {told.uptake.in_words}"
-        found.append(f"{turned}{followed}.")
-        if adjusted.get((d.model, d.task, level), 1.0) < ALPHA:
-            found.append(f"So {level} are a cause: {told.share.in_words} of the score.")
-        elif told.is_unused:
-            found.append(f"It does not use this aid: {level} may be a cause all the same.")
+    for level in d.levels:
+        found += _level_sentences(d, level, adjusted)
     if d.text.p is not None and d.text.p < ALPHA:
         kind = "It believes any text" if d.believes_any_text else "It is affected by any text"
         found.append(f"{kind}: inert facts change its score by {d.text.in_words}.")
     if d.unreadable:
         counts = ", ".join(f"{name} {sum(statuses.values())}" for name, statuses in d.unreadable.items())
         found.append(f"Answers that cannot be read, and count as wrong, by condition: {counts}.")
+    found += _compared_sentences(d)
     if d.remainder.value is not None:
         found.append(f"With all aids, {d.remainder.in_words} is still missing: {d.remainder_name}.")
+    return found
+
+
+def headline(diagnosis: Diagnosis, adjusted: Mapping[tuple[str, str, Level], float]) -> str:
+    """Return what the model misses, and the finding on the level with the largest share."""
+    shares = {level: abs(told.share.value or 0.0) for level, told in diagnosis.levels.items()}
+    largest = max(shares, key=lambda level: shares[level])
+    own = _level_sentences(diagnosis, largest, adjusted)
+    return " ".join([each for each in sentences(diagnosis, adjusted) if each in own or " misses " in each])
+
+
+def _level_sentences(diagnosis: Diagnosis, level: Level, adjusted: Mapping[tuple[str, str, Level], float]) -> list[str]:
+    """Return what the aid of a level does, and whether the level is a cause."""
+    told, name = diagnosis.levels[level], _GIVEN[level]
+    control = "as many other pictures" if level in PICTURES else "inert text of the same length"
+    turned = f"Given {name}, {_in_words(told.gain)}; given {control}, {_in_words(told.inert)}"
+    followed = "" if told.uptake.value is None else f"; it follows false ones in {told.uptake.in_words}"
+    found = [f"{turned}{followed}."]
+    if adjusted.get((diagnosis.model, diagnosis.task, level), 1.0) < ALPHA:
+        found.append(f"So {level} {_ARE.get(level, 'are')} a cause: {told.share.in_words} of the score.")
+    elif told.is_unused:
+        found.append(f"It does not use this aid: {level} may be a cause all the same.")
+    return found
+
+
+def _compared_sentences(diagnosis: Diagnosis) -> list[str]:
+    """Return a sentence for each view and each aid with own answers."""
+    changes = {each.name: each for each in (*diagnosis.views, *diagnosis.own)}
+    found = []
+    for name, each in changes.items():
+        change, score = each.change.in_words, each.after.in_words
+        if name == "hide_evidence":
+            control = changes.get("hide_elsewhere")
+            beside = f"; with equal areas elsewhere hidden, by {control.change.in_words}" if control else ""
+            found.append(f"With its evidence hidden, its score changes by {change}{beside}.")
+            if diagnosis.task in CLAIMING:
+                found.append(f"It still claims what is hidden in {score}.")
+        elif name == "only_evidence":
+            found.append(f"With all but the evidence hidden, its score changes by {change}.")
+        elif name.startswith("own "):
+            found.append(f"With the {name.removeprefix('own ')} that it answered itself, not the true ones: {change}.")
+        elif name in ("mirrored", "reversed"):
+            found.append(f"In {name} clips, where the answer changes too, its score changes by {change}.")
+        elif name.endswith(", same answer"):
+            view = name.partition(",")[0]
+            found.append(f"In {view} clips, where the answer must not change, its score changes by {change}.")
     return found
 
 
@@ -200,7 +304,11 @@ def _in_words(gain: Measured) -> str:
     return f"{lost.in_words} of it turns wrong"
 
 
+_ARE: Final[dict[Level, str]] = {"moment": "is", "zoom": "is"}
 _GIVEN: Final[dict[Level, str]] = {
+    "moment": "the frames that matter",
+    "zoom": "the evidence in full size",
+    "marks": "numbered objects",
     "objects": "object boxes",
     "states": "states of objects",
     "relations": "relations",
@@ -233,10 +341,16 @@ def diagnosis_table(diagnoses: Sequence[Diagnosis]) -> Table:
             ("any text", d.text, _text_finding(d)),
         )
     ]
+    rows += [
+        (d.task, d.model, each.name, None, each.change.cell, *(None,) * 4, each.examples, None, "change")
+        for d in diagnoses
+        for each in (*d.views, *d.own)
+    ]
     note = (
         "Share: what the aid of a level gains, minus its inert control, averaged over the orders in which levels can "
         "be given. Uptake: answers that follow a false aid. A cause gains more than nothing and more than inert text "
-        "(Holm over all levels, tasks and models)."
+        "(Holm over all levels, tasks and models). A change is the score in a view, or with own answers as an aid, "
+        "minus the plain or the truly aided one."
     )
     return Table.of("Why it fails", columns, rows, note)
 

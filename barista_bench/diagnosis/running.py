@@ -5,22 +5,28 @@ You can stop a diagnosis and start it again: it asks only for the missing answer
 
 from __future__ import annotations
 
+import logging
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
 from pydantic import Field
 
-from barista_bench.aids.levels import LEVELS, Aid, Level, task_levels
-from barista_bench.aids.texts import AidBook
+from barista_bench.aids.levels import LEVELS, PICTURES, Aid, Level, check_aids, parse_aids, parse_views, task_levels
+from barista_bench.aids.texts import AidBook, OwnBoxes
+from barista_bench.aids.upstream import upstream_questions
 from barista_bench.benchmarks.kinds.text import TextTask
-from barista_bench.core.example import Status
+from barista_bench.core.example import Status, evidence_objects
 from barista_bench.core.resampling import ResampledRun, metrics_of_units
+from barista_bench.core.settings import Names
 from barista_bench.core.statistics import Floats
 from barista_bench.core.task import Scored, Task
+from barista_bench.data.dataset import recorded_root
+from barista_bench.data.frozen import write_frozen
 from barista_bench.diagnosis.conditions import (
     Condition,
     Design,
@@ -43,20 +49,37 @@ from barista_bench.diagnosis.estimates import (
     uptake_metrics,
 )
 from barista_bench.diagnosis.records import Diagnosis, Measured, levels_of, read_diagnoses, write_diagnoses
-from barista_bench.errors import DataError
+from barista_bench.diagnosis.single_causes import single_causes
+from barista_bench.diagnosis.views import Means, compared_own, compared_views
+from barista_bench.errors import ConfigError, DataError
+from barista_bench.runs.ask.aiding import NEEDS_VIDEO, own_boxes
 from barista_bench.runs.ask.config import RunConfig, Shard
 from barista_bench.runs.ask.opening import open_tasks
 from barista_bench.runs.ask.runner import estimate, open_model, run_config
 from barista_bench.runs.ask.session import Session
-from barista_bench.runs.run_folder import OpenedTask
+from barista_bench.runs.run_folder import CONFIG_FILE, OpenedTask
 from barista_bench.runs.score.samples import ScoredSample
 from barista_bench.runs.score.scoring import score
+
+log = logging.getLogger(__name__)
 
 
 class DiagnoseConfig(RunConfig):
     """Settings of a diagnosis: the settings of its runs, and the design."""
 
     repetitions: int = Field(1, ge=1, description="Repetitions of every answer.")
+    aid: Names = Field((), description="Levels to give, e.g. objects,zoom; by default the task's usual ones.")
+    own: Names = Field(
+        (),
+        description="Replace the truth of a level by the model's own answers too: objects=RUN, a run folder of "
+        "grounding about the same frames and objects.",
+        max_length=2,
+    )
+    view: Names = Field(
+        (),
+        description="Ask in these views too: hide_evidence,hide_elsewhere, only_evidence, mirrored, reversed; or all.",
+        max_length=5,
+    )
     design: Literal["full", "paths"] | None = Field(
         None,
         description="Every set of aids, or one order of them an example; by default paths where the score is a mean of "
@@ -90,9 +113,15 @@ def plan_tasks(config: DiagnoseConfig) -> list[PlannedTask]:
     for opened in open_tasks(config):
         task, examples = opened.task, opened.examples.examples
         task_levels(task)
-        book = AidBook.open(task, opened.examples, opened.data)
-        design = config.design or default_design(task)
-        planned = plan(examples, book)
+        aids, own = parse_aids(config.aid), parse_aids(config.own)
+        check_aids(task, (*aids, *own))
+        book = AidBook.open(task, opened.examples, config.graph or opened.data)
+        levels = [aid.level for aid in aids] or _usual_levels(opened)
+        levels += [aid.level for aid in own if aid.level not in levels]
+        design = config.design or default_design(task, levels)
+        for aid in own:
+            book.own_boxes = _own_answers(aid, book, opened, config)
+        planned = plan(examples, book, levels, own, parse_views(task, config.view))
         if not planned:
             raise DataError(
                 f"{opened.data}: no example of {task.name} has an aid with an inert control: the videos are too short "
@@ -104,10 +133,42 @@ def plan_tasks(config: DiagnoseConfig) -> list[PlannedTask]:
     return planned_tasks
 
 
+def _usual_levels(opened: OpenedTask) -> list[Level]:
+    """Return the levels that a diagnosis gives by default: pictures only if the video can be read."""
+    levels = list(task_levels(opened.task).aids)
+    if opened.examples.is_linked:
+        return levels
+    if pictures := [level for level in levels if level in PICTURES]:
+        log.warning("%s: not given: %s. They %s", opened.task.name, ", ".join(pictures), NEEDS_VIDEO)
+    if not (others := [level for level in levels if level not in PICTURES]):
+        raise ConfigError(f"{opened.data}: {opened.task.name} has only aids that {NEEDS_VIDEO}")
+    return others
+
+
+def _own_answers(aid: Aid, book: AidBook, opened: OpenedTask, config: DiagnoseConfig) -> OwnBoxes:
+    """Return the boxes that the model answered. If one is missing, write the questions and raise DataError."""
+    examples = opened.examples.examples
+    found = own_boxes(aid.run) if (Path(aid.run) / CONFIG_FILE).is_file() else {}
+    asked = upstream_questions(book, examples, aid.level)
+    needed = {(e.video_id, e.frames[0].frame_index, name) for e in asked for name in evidence_objects(e)}
+    if needed <= found.keys():
+        return found
+    file = config.out.with_name(f"{config.out.name}-{opened.task.name}-questions.jsonl")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    write_frozen(asked, file)
+    root = config.root or recorded_root(opened.data)
+    command = f"run {file} --task grounding --root {root} --model {config.model} --out {Path(aid.run).parent}"
+    raise DataError(
+        f"{aid.run}: answers {len(needed & found.keys())} of {len(needed)} objects of {opened.task.name}; the "
+        f"questions are in {file}. Fix: run `barista-bench {command}`, then start again"
+    )
+
+
 def _condition_run(config: DiagnoseConfig, planned: PlannedTask, condition: Condition) -> tuple[RunConfig, OpenedTask]:
     """Return the settings and the task of the run of one condition."""
     folder = config.out / condition_name(condition) / planned.opened.task.name
-    run = config.model_copy(update={"aid": tuple(map(str, condition))})
+    view = tuple(part for part in condition if not isinstance(part, Aid))
+    run = config.model_copy(update={"aid": tuple(map(str, condition)) if not view else (), "view": view})
     only = frozenset(planned.conditions[condition])
     return run, replace(planned.opened, folder=folder, only=only, aids=planned.book)
 
@@ -177,7 +238,11 @@ class _Answers:
 
     def score(self, planned: PlannedExample, condition: Condition) -> float:
         """Return the mean score over repetitions."""
-        return float(np.mean([sample.scores[self.name] for sample in self.scores(planned, condition)]))
+        return float(np.mean(self.each_score(planned, condition)))
+
+    def each_score(self, planned: PlannedExample, condition: Condition) -> list[float]:
+        """Return the score of each repetition."""
+        return [sample.scores[self.name] for sample in self.scores(planned, condition)]
 
 
 def diagnose_task(config: DiagnoseConfig, planned: PlannedTask) -> Diagnosis:
@@ -202,6 +267,7 @@ def diagnose_task(config: DiagnoseConfig, planned: PlannedTask) -> Diagnosis:
             f"{config.out}: no example of {task.name} is answered in every condition. Fix: start `diagnose` again"
         )
     answers = _Answers(complete, samples, task.sample_score)
+    means = Means(task, answers.scores)
     levels = tuple(level for level in LEVELS if any(level in each.order for each in complete))
     units = [task.resampling_unit(each.example) for each in complete]
     metrics = (
@@ -217,6 +283,7 @@ def diagnose_task(config: DiagnoseConfig, planned: PlannedTask) -> Diagnosis:
     followed = {level: _measure_followed(task, planned.book, answers, level) for level in levels}
     uptakes = {level: uptake_metrics(units, follows, kept) for level, (follows, kept, _) in followed.items()}
     estimates = estimates_of(levels, metrics, belief_metric(units, plain, told, controls), uptakes)
+    found = single_causes(complete, design, config.repetitions, answers.each_score)
     left_out = {"no aid with an inert control": planned.lacking, "no answer": len(planned.examples) - len(complete)}
     return Diagnosis(
         benchmark=task.benchmark,
@@ -237,10 +304,16 @@ def diagnose_task(config: DiagnoseConfig, planned: PlannedTask) -> Diagnosis:
         text=Measured.of(estimates.text),
         belief=Measured.of(estimates.belief),
         believes_any_text=believes_any_text(estimates),
+        views=compared_views(planned.book, means, complete),
+        own=compared_own(means, complete),
+        causes=dict(found.by_example),
+        false_cause_rate=found.false_rate,
+        video_ids=sorted(set(units)),
         levels=levels_of(
             estimates,
             {level: _mean(plain_follows) for level, (_, _, plain_follows) in followed.items()},
             {level: sum(level in each.order for each in complete) for level in levels},
+            {level: metrics[f"gain {level}"] - metrics[f"inert {level}"] for level in levels},
         ),
     )
 

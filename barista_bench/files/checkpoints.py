@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
+from huggingface_hub import try_to_load_from_cache
+
 from barista_bench.errors import ModelError, require_extra
 from barista_bench.files.hashes import file_sha256
 from barista_bench.files.text_out import first_line
@@ -207,3 +209,13 @@ def _check_name(name: str, revision: str | None, role: str) -> None:
     is_path = name.startswith((".", "/", "~")) or name.count("/") > 1
     if is_path and not folder.is_dir():
         raise ModelError(f"{role} {name}: there is no such folder. Fix: check the path, or give a Hub id")
+
+
+def is_on_this_machine(checkpoint: str) -> bool:
+    """Whether a checkpoint is a folder, or in the Hub client's cache."""
+    try:
+        return Path(checkpoint).expanduser().is_dir() or isinstance(
+            try_to_load_from_cache(checkpoint, "config.json"), str
+        )
+    except ValueError:  # not the name of a repository
+        return False

@@ -150,15 +150,20 @@ def as_utf8(content: bytes, where: str) -> bytes:
     Raises:
         DataError: the file is compressed, or in UTF-16; the message names the format and how to write the file.
     """
+    refuse_packed(content, where)
+    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise DataError(f"{where}: is UTF-16 text. Fix: save it as UTF-8")
+    return content.removeprefix(b"\xef\xbb\xbf")
+
+
+def refuse_packed(content: bytes, where: str) -> None:
+    """Raise DataError for a compressed file or an archive."""
     for mark, kind, remedy in (
         (b"\x1f\x8b", "compressed (gzip)", "unpack it first: gunzip FILE"),
         (b"PK\x03\x04", "a ZIP archive", "unpack it first: unzip FILE"),
-        (b"\xff\xfe", "UTF-16 text", "save it as UTF-8"),
-        (b"\xfe\xff", "UTF-16 text", "save it as UTF-8"),
     ):
         if content.startswith(mark):
             raise DataError(f"{where}: is {kind}. Fix: {remedy}")
-    return content.removeprefix(b"\xef\xbb\xbf")
 
 
 def read_bounded_text(

@@ -13,6 +13,7 @@ import numpy as np
 from scipy.stats import chisquare
 
 from barista_bench.benchmarks import get_task
+from barista_bench.core.statistics import holm
 from barista_bench.data.dataset import config_names, open_examples
 from barista_bench.errors import DataError
 from barista_bench.files.reading import read_json_lines
@@ -20,7 +21,6 @@ from barista_bench.generate.candidates import are_alike
 from barista_bench.generate.family import FAMILIES, family_class
 from barista_bench.generate.shortcuts import GUESSERS, GuessedSet, TextQuestion, guess
 from barista_bench.scene_graph.domain import load_domain
-from barista_bench.stats.comparison import holm
 
 MAX_BYTES = 2**30
 """Largest file of items that is read."""

@@ -31,6 +31,8 @@ UNPROVED = "the graph does not prove the answer"
 TOO_FEW = "too few answers that the graph excludes"
 REPEATED = "asks about what another question asks about"
 """Reasons for not asking decided candidates."""
+FACTS = " & "
+"""Joins the facts of a candidate's `event`; the candidate is asked if all of them are new."""
 AGAIN = 3.0
 """Minimum seconds between two moments with the same question of a subtask."""
 NEAR_FRACTION = 3
@@ -222,15 +224,25 @@ def one_per_event(candidates: Iterable[QuestionCandidate], seed: int, tally: Tal
     seconds: dict[tuple[str, ...], list[float | None]] = defaultdict(list)
     for number in sorted(range(len(seeded)), key=lambda number: seeded[number][0]):
         candidate = seeded[number][1]
-        others, second = seconds[candidate.event_key], candidate.second
-        is_apart = all(second is not None and other is not None and abs(second - other) >= AGAIN for other in others)
-        if is_apart and candidate.fact_key not in facts:
+        first, *names = candidate.event_key
+        events = [seconds[first, *rest] for rest in _single_facts(names)]
+        is_new = all(_is_apart(candidate.second, others) for others in events)
+        if is_new and candidate.fact_key not in facts:
             kept[number] = candidate
             facts.add(candidate.fact_key)
-            others.append(second)
+            for others in events:
+                others.append(candidate.second)
         else:
             tally.update({(candidate.subtask, DECIDED): -1, (candidate.subtask, REPEATED): 1})
     return [candidate for _, candidate in sorted(kept.items())]
+
+
+def _single_facts(names: Sequence[str]) -> list[tuple[str, ...]]:
+    return [tuple(names)] if len(names) > 1 else [(fact,) for fact in names[0].split(FACTS)]
+
+
+def _is_apart(second: float | None, others: Iterable[float | None]) -> bool:
+    return all(second is not None and other is not None and abs(second - other) >= AGAIN for other in others)
 
 
 def keep_most(candidates: Iterable[QuestionCandidate], most: int, seed: int) -> list[QuestionCandidate]:

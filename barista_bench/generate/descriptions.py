@@ -11,7 +11,14 @@ from itertools import pairwise
 from operator import attrgetter
 from typing import Literal, NamedTuple, TypeAlias
 
-from barista_bench.generate.nearby import is_known_to_touch, is_located, is_seen_apart, lasting_spans, uses_near
+from barista_bench.generate.nearby import (
+    is_known_to_touch,
+    is_located,
+    is_seen_apart,
+    lasting_spans,
+    place_words,
+    uses_near,
+)
 from barista_bench.generate.scene import Scene, cached_by_scene
 from barista_bench.generate.spans import SIDES, NamedObject
 from barista_bench.scene_graph.domain import Side
@@ -154,7 +161,7 @@ def _by_place(case: _Case) -> Iterator[Description]:
         if words is None or not is_place or other.id in case.others or not scene.is_unique(other, case.in_view):
             continue
         if case.only_this(partial(_is_at, scene, predicate, other.id)):
-            yield Description(f"{thing.name} {words.words} the {other.name}", "place")
+            yield Description(f"{thing.name} {place_words(scene, predicate, other.id)} the {other.name}", "place")
 
 
 def _is_at(scene: Scene, predicate: str, other: str, item: str, frame: int) -> bool | None:

@@ -141,7 +141,7 @@ class Topic:
 
     def _objects(self, statement: Statement) -> list[str]:
         """Return the ids of the objects that a statement names."""
-        return [text for text in _strings_in(msgspec.to_builtins(statement)) if text in self.scene.things]
+        return [text for text in strings_in(msgspec.to_builtins(statement)) if text in self.scene.things]
 
     def _is_in_view(self, noun: str) -> bool:
         """Whether the noun of an action could name an object visible at the moments asked about."""
@@ -168,7 +168,7 @@ def actions_of(statement: Statement) -> list[str]:
     return [*own_actions, *getattr(statement, "actions", ()), *part_actions]
 
 
-def _strings_in(value: object) -> list[str]:
+def strings_in(value: object) -> list[str]:
     """Return all strings in nested dicts and sequences, in any order."""
     strings: list[str] = []
     rest = [value]

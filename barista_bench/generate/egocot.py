@@ -8,7 +8,7 @@ of distractors that the graph excludes.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import combinations
+from itertools import chain, combinations
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
@@ -118,7 +118,7 @@ class EvidenceMaker:
     def _state_fact(self, object_id: str, kind: str, value: str, frame: int) -> StatedFact:
         spans = [span for span in self.scene.values_of(object_id, kind) if span.value == value]
         start, end = _extent(spans, frame)
-        name, state = self._name(object_id), self.view.words.state(value)
+        name, state = self._name(object_id), self.view.words.state(value, self.scene.things[object_id].category)
         atom = HasValue(object_id, kind, value, frame)
         return StatedFact(name, "is", state, frame, start, end, f"the {name} is {state}", atom)
 
@@ -243,7 +243,7 @@ class EgocotFamily(Family):
 
     def candidates(self, scene: Scene) -> Iterator[QuestionCandidate]:
         view = ShownScene(scene, self.words)
-        for ask in QUESTIONS.values():
+        for ask in chain.from_iterable(QUESTIONS.values()):
             yield from ask(view)
 
     def public_items(self, items: Sequence[Item]) -> dict[str, Item]:

@@ -25,6 +25,7 @@ from barista_bench.generate.statements import AllOf, AnyOf, OnlyDuring, Seen, St
 from barista_bench.generate.wordings import Slots, plain_text
 from barista_bench.media.frame_choice import evenly_spaced
 from barista_bench.scene_graph.domain import DomainRecord, Side
+from barista_bench.scene_graph.graph_words import PARTICLES
 
 DISTRACTORS = 3
 """Distractors of a question."""
@@ -34,7 +35,7 @@ class EgocotWords(DomainRecord, frozen=True):
     """The family's section of a domain file.
 
     Args:
-        states: value to its words after `is`; by default the value itself.
+        states: value, or category and value (`steam wand open`), to its words after `is`; by default the value itself.
         causes: value to the verbs of actions that cause it.
         verbs: verb of an activity to its common form; by default the verb itself.
     """
@@ -43,8 +44,8 @@ class EgocotWords(DomainRecord, frozen=True):
     causes: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
     verbs: dict[str, str] = msgspec.field(default_factory=dict)
 
-    def state(self, value: str) -> str:
-        return self.states.get(value, value)
+    def state(self, value: str, category: str) -> str:
+        return self.states.get(f"{category.lower()} {value}", self.states.get(value, value))
 
     def phrase(self, name: str) -> str:
         """Return the name of an action or a step, with articles.
@@ -57,8 +58,8 @@ class EgocotWords(DomainRecord, frozen=True):
         phrase = self.verbs.get(verb, verb)
         text = [verb if words_after and phrase == f"{verb} {words_after[0]}" else phrase]
         for before, word in pairwise([verb, *words_after]):
-            begins_name = len(text) == 1 or before in (*_PREPOSITIONS, *_PARTICLES)
-            text += ["the", word] if begins_name and word not in (*_PREPOSITIONS, *_PARTICLES, *_ARTICLES) else [word]
+            begins_name = len(text) == 1 or before in (*_PREPOSITIONS, *PARTICLES)
+            text += ["the", word] if begins_name and word not in (*_PREPOSITIONS, *PARTICLES, *_ARTICLES) else [word]
         return " ".join(text)
 
 
@@ -87,7 +88,6 @@ class Moment(NamedTuple):
 
 
 _PREPOSITIONS = ("to", "into", "in", "on", "onto", "from", "with", "of")
-_PARTICLES = ("up", "down", "off", "out", "away")
 _ARTICLES = ("the", "a", "an")
 
 

@@ -15,7 +15,8 @@ from itertools import chain, combinations, pairwise, permutations, product
 import msgspec
 
 from barista_bench.core.example import content_seed
-from barista_bench.generate.candidates import Choice, QuestionCandidate
+from barista_bench.generate import egocot_further as further
+from barista_bench.generate.candidates import FACTS, Choice, QuestionCandidate
 from barista_bench.generate.descriptions import TOUCHES, is_told_apart, name_object
 from barista_bench.generate.egocot_moments import Moment, ShownScene, sentence, touch_text
 from barista_bench.generate.egocot_statements import (
@@ -106,7 +107,7 @@ def _hands_of_objects(view: ShownScene, frame: int) -> Iterator[QuestionCandidat
             choices = [_both_hands_choice(frame, *pair) for pair in product(things, repeat=2)]
             right_choice = choices[0] if left == right else choices[1]
             arguments = "HOA", {"time": view.time(frame)}, right_choice, choices, [frame], things
-            event = f"left {left.id} right {right.id}"
+            event = f"left {left.id}{FACTS}right {right.id}"
             yield view.candidate(*arguments, event=event, second=frame / view.scene.fps)
 
 
@@ -146,14 +147,14 @@ def _alternatives(view: ShownScene, thing: NamedObject, frame: int) -> Iterator[
 def _state_choice(view: ShownScene, side: Side, frame: int, current: ValueSpan, value: str, touches: bool) -> Choice:
     touch = (Touches if touches else AwayFrom)(side, current.thing.id, frame)
     hand_text = f"and the {side} hand is {'' if touches else 'not '}touching it"
-    text = f"The {current.thing.name} is {view.words.state(value)}, {hand_text}."
+    text = f"The {current.thing.name} is {view.words.state(value, current.thing.category)}, {hand_text}."
     return Choice(text, AllOf((HasValue(current.thing.id, current.type, value, frame), touch)))
 
 
 def when_it_changed(view: ShownScene) -> Iterator[QuestionCandidate]:
     """SR: until when an object was in its former state."""
     for before, after in view.scene.changes:
-        first, last = view.words.state(before.value), view.words.state(after.value)
+        first, last = (view.words.state(span.value, span.thing.category) for span in (before, after))
         for row, number in view.intervals(after.start):
             # No moment is named, so a description must fit at all of them.
             is_clear = view.scene.is_unique(before.thing, row[number])
@@ -184,6 +185,7 @@ def quarter_choice(thing: NamedObject, frame: int, quarter: tuple[Down, Across])
 
 def order_of_contacts(view: ShownScene) -> Iterator[QuestionCandidate]:
     """HOTR: the order of the hands' first contacts with three objects."""
+    asked_pairs: list[tuple[str, ...]] = []
     for uses in combinations(view.first_uses, 3):
         frames = [view.first_uses[use] for use in uses]
         things = [
@@ -207,7 +209,16 @@ def order_of_contacts(view: ShownScene) -> Iterator[QuestionCandidate]:
         unique = tuple(
             Unique(thing.id, (frame,), thing.description) for thing, frame in zip(things, frames, strict=True)
         )
-        yield msgspec.structs.replace(candidate, given=unique, objects=ids, event=" ".join(sorted(ids)))
+        pairs = list(combinations(ids, 2))
+        is_asked = any(_is_same_order(view, pair, other) for pair, other in product(pairs, asked_pairs))
+        if not is_asked and all(row.truth(view.scene) for row in (right.statement, *unique)):
+            asked_pairs += pairs
+            yield msgspec.structs.replace(candidate, given=unique, objects=ids, event=" ".join(sorted(ids)))
+
+
+def _is_same_order(view: ShownScene, pair: Sequence[str], other: Sequence[str]) -> bool:
+    """Whether two pairs of objects, by time, are the same, or parts and wholes of the same."""
+    return all(a == b or view.scene.is_part_of_other(a, b) for a, b in zip(pair, other, strict=True))
 
 
 def _order_choice(until: int, things: Sequence[NamedObject]) -> Choice:
@@ -234,7 +245,8 @@ def next_state(view: ShownScene) -> Iterator[QuestionCandidate]:
             changed = name_object(view.scene, after.thing, (frame, moments[1]), {"action"})
             right, *choices = (
                 Choice(
-                    f"The {called.get(span.thing, changed.name)} is {view.words.state(span.value)}.",
+                    f"The {called.get(span.thing, changed.name)} is "
+                    f"{view.words.state(span.value, span.thing.category)}.",
                     NextState(span.thing.id, span.type, span.value, frame, moments[1]),
                 )
                 for span in (after, *(span for span in distinct_values if span.thing in things))
@@ -280,6 +292,8 @@ def cause_of_change(view: ShownScene) -> Iterator[QuestionCandidate]:
         (action.name, before, after)
         for before, after in view.scene.changes
         for action in causes_of(view.scene, after.start, view.words.causes.get(after.value, ()))
+        # "Closes the knob" does not make the wand closed.
+        if after.value != action.verb or view.scene.domain.same_noun(action.noun, after.thing.noun)
     ]
     for name, before, after in outcomes:
         moments = view.moments_around(after.start)
@@ -301,7 +315,7 @@ def cause_of_change(view: ShownScene) -> Iterator[QuestionCandidate]:
 def _cause_choice(view: ShownScene, start: int, end: int, name: str, before: ValueSpan, after: ValueSpan) -> Choice:
     verbs = view.words.causes.get(after.value, ())
     values = before.type, before.value, after.value
-    first, last = view.words.state(before.value), view.words.state(after.value)
+    first, last = (view.words.state(span.value, span.thing.category) for span in (before, after))
     # Otherwise "to open" and "is open" would be the same claim twice.
     is_named = view.scene.domain.same_noun(noun_of(name), after.thing.noun)
     is_implied = is_named and any(word.startswith(verb_of(name)) for word in last.split())
@@ -378,18 +392,18 @@ def tracked_object(view: ShownScene) -> Iterator[QuestionCandidate]:
                     yield view.candidate(*arguments, given=given, is_named=False, event=event)
 
 
-QUESTIONS: Mapping[str, Callable[[ShownScene], Iterator[QuestionCandidate]]] = {
-    "AOG": active_object,
-    "HOA": hand_of_object,
-    "MSP": state_in_use,
-    "SR": when_it_changed,
-    "LVR": place_before,
-    "HOTR": order_of_contacts,
-    "NSA": next_state,
-    "NAA": next_action,
-    "LCOI": cause_of_change,
-    "PR": progress,
-    "HGC": hands_over_time,
-    "GOT": tracked_object,
+QUESTIONS: Mapping[str, Sequence[Callable[[ShownScene], Iterator[QuestionCandidate]]]] = {
+    "AOG": (active_object, further.colour_in_hand),
+    "HOA": (hand_of_object, further.hands_on_object),
+    "MSP": (state_in_use,),
+    "SR": (when_it_changed, further.state_before),
+    "LVR": (place_before,),
+    "HOTR": (order_of_contacts,),
+    "NSA": (next_state,),
+    "NAA": (next_action,),
+    "LCOI": (cause_of_change,),
+    "PR": (progress, further.moment_of_step),
+    "HGC": (hands_over_time, further.moment_of_touch),
+    "GOT": (tracked_object, further.state_of_tracked_object),
 }
 """The questions of each subtask."""

@@ -19,6 +19,9 @@ Down: TypeAlias = Literal["upper", "lower"]
 OFF_CENTRE = 0.12
 """Minimum distance of a centre from the frame's middle, as a fraction of its width or height, to be on one side."""
 
+CUT = 0.01
+"""Minimum fraction of the frame for the box of an object that the frame's edge cuts, to be said to be somewhere."""
+
 
 class InQuarter(Statement, frozen=True):
     """The centre of an object's box is in a quarter of the frame, clear of the dividing lines.
@@ -169,13 +172,20 @@ def causes_of(scene: Scene, frame: int, verbs: tuple[str, ...]) -> list[ActionSp
 
 
 def quarter_of(scene: Scene, object_id: str, frame: int) -> tuple[Down, Across] | None:
-    """Return the quarter of the frame with a box's centre; None near a dividing line, or without a box."""
+    """Return the quarter of the frame with a box's centre.
+
+    None near a dividing line, without a box, or if only a small part of the object is inside the frame.
+    """
     box = scene.boxes(frame).get(object_id)
     if box is None:
         return None
     x, y, width, height = box
-    right = (x + width / 2) / scene.video.video.width - 0.5
-    down = (y + height / 2) / scene.video.video.height - 0.5
+    frame_width, frame_height = scene.video.video.width, scene.video.video.height
+    is_cut = min(x, y) < 1 or x + width > frame_width - 1 or y + height > frame_height - 1
+    if is_cut and width * height < CUT * frame_width * frame_height:
+        return None
+    right = (x + width / 2) / frame_width - 0.5
+    down = (y + height / 2) / frame_height - 0.5
     if min(abs(right), abs(down)) < OFF_CENTRE:
         return None
     return ("lower" if down > 0 else "upper", "right" if right > 0 else "left")

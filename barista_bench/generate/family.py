@@ -143,6 +143,10 @@ class Family(ABC):
             items = [item for item in items if item.id not in guessable_ids]
         return SampledItems(items, guessable_counts)
 
+    def size_problem(self, subtask: str, candidates: Sequence[QuestionCandidate], size: int) -> str:
+        """Return why no number of decided candidates can fill a subtask of this size; empty if they can."""
+        return ""
+
     def public_items(self, items: Sequence[Item]) -> dict[str, Item]:
         """Return the items whose answers are in the release, by their names there."""
         return {item.id: item for item in items}

@@ -273,7 +273,8 @@ def _report(
         }
         accounted_for = counts[subtask] + sum(left_out.values())
         unbalanced = reasons.get(DECIDED, 0) - accounted_for
-        left_out[UNBALANCED] = unbalanced if accounted_for < per_subtask else 0
+        problem = family.size_problem(subtask, offers.candidates[family.name], per_subtask)
+        left_out[problem or UNBALANCED] = unbalanced if accounted_for < per_subtask else 0
         refused = Counter({reason: number for reason, number in reasons.items() if reason != DECIDED})
         refused.update({reason: number for reason, number in left_out.items() if number > 0})
         by_count = dict(refused.most_common())

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+import msgspec
+
 from barista_bench.core.example import GraphEvidence, GraphRow, Visibility
 from barista_bench.generate.candidates import Item, QuestionCandidate, by_video
-from barista_bench.generate.difficulty import Topic, actions_of
+from barista_bench.generate.difficulty import Topic, actions_of, strings_in
 from barista_bench.generate.scene import Scene
+from barista_bench.generate.spans import SIDES
+from barista_bench.generate.statements import AllOf, Statement
+from barista_bench.generate.tog_bench_statements import BroughtAbout
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.domain import Domain
 
@@ -29,7 +34,40 @@ def graph_row(candidate: QuestionCandidate, scene: Scene) -> GraphRow:
     return GraphRow(
         GraphEvidence(candidate.video_id, sorted(set(_frames(candidate))), list(object_ids)),
         Visibility(topic.area(), topic.seconds(), topic.hidden()),
+        sorted({fact for statement in _stated(candidate) for fact in facts_of(statement, scene)}),
     )
+
+
+def _stated(candidate: QuestionCandidate) -> Iterator[Statement]:
+    """Return what the right answers state, and what an instruction supposes of hands and states."""
+    statements = [choice.statement for choice in candidate.right]
+    statements += [each for each in candidate.given if each.is_of_touch or isinstance(each, BroughtAbout)]
+    for statement in statements:
+        yield from statement.parts if isinstance(statement, AllOf) else (statement,)
+
+
+def facts_of(statement: Statement, scene: Scene) -> Iterator[str]:
+    """Return the rows of the annotation file that make a statement true, as in `TracedEvidence.facts`."""
+    content = {"start": None, "other": None, "predicate": None, **msgspec.structs.asdict(statement)}
+    if (first := content["start"] if content["start"] is not None else content.get("frame")) is None:
+        spans = content.get("spans", ())
+    else:
+        spans = [(first, content.get("end", first + 1))]
+    objects = {text for text in strings_in(msgspec.to_builtins(statement)) if text in scene.things}
+    values = {content.get("value"), content.get("after"), *content.get("values", ())}
+    hands = {hand for side in SIDES for hand in scene.hands[side]}
+    for span in spans:
+        for row in scene.video.relations(span):
+            is_touch = statement.is_of_touch and row.source.id in hands and row.target.id in objects
+            is_place = (row.source.id, row.target.id) == (content.get("object"), content["other"])
+            if is_touch or (is_place and row.value in {content["predicate"], content.get("value")}):
+                yield f"relation:{row.row}"
+        for attribute in scene.video.attributes(span):
+            if attribute.object.id in objects and attribute.value in values:
+                yield f"attribute:{attribute.row}"
+        for activity in scene.video.activities(span):
+            if activity.name.strip() in actions_of(statement):
+                yield f"activity:{activity.row}"
 
 
 def _objects_of_actions(candidate: QuestionCandidate, scene: Scene) -> Iterator[str]:

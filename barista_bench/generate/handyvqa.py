@@ -28,7 +28,7 @@ from barista_bench.scene_graph import SceneGraph, VideoGraph
 from barista_bench.scene_graph.domain import Domain
 
 OPTIONS = 5
-"""Options of a question; more if fewer than `LEAST_DISTRACTORS` would be wrong."""
+"""Options of a question: fewer if the graph excludes fewer, more if fewer than `LEAST_DISTRACTORS` would be wrong."""
 LEAST_DISTRACTORS = 2
 
 
@@ -55,8 +55,8 @@ class HandyvqaFamily(Family):
         self._colours = frozenset(domain.attributes[COLOUR].values) if COLOUR in domain.attributes else frozenset()
 
     def distractors_needed(self, candidate: QuestionCandidate) -> int:
-        """Return the number of distractors; 0 for questions answered by masks, whose options no model is shown."""
-        return 0 if candidate.subtask in release.RVOS_CATEGORIES else _usual_distractors(candidate)
+        """Return the least number of distractors; 0 if masks answer, since no model is shown the options."""
+        return 0 if candidate.subtask in release.RVOS_CATEGORIES else LEAST_DISTRACTORS
 
     def candidates(self, scene: Scene) -> Iterator[QuestionCandidate]:
         questions = Questions(scene, self.domain_words)
@@ -65,11 +65,9 @@ class HandyvqaFamily(Family):
 
     def sample_subtask(self, subtask: str, candidates: Sequence[QuestionCandidate], size: int, seed: int) -> list[Item]:
         if subtask in release.RVOS_CATEGORIES:
-            # As many distractors as usual, or as many as the graph excludes if these are fewer.
-            sampled = sample(candidates, size, seed)
-            return with_choices(sampled, subtask, lambda c: min(_usual_distractors(c), len(c.distractors)), seed)
-        sampled = sample_balanced(candidates, size, seed, self.distractors_needed, self.words)
-        return with_choices(sampled, subtask, self.distractors_needed, seed)
+            return with_choices(sample(candidates, size, seed), subtask, _shown_distractors, seed)
+        sampled = sample_balanced(candidates, size, seed, _shown_distractors, self.words)
+        return with_choices(sampled, subtask, _shown_distractors, seed)
 
     def words(self, candidate: QuestionCandidate, choice: Choice) -> tuple[str, ...]:
         """Return a choice's words, its complete text, and its text combined with the name in the question.
@@ -100,8 +98,9 @@ class HandyvqaFamily(Family):
             write_whole(out / f"{category}.jsonl", b"".join(sorted(records)))
 
 
-def _usual_distractors(candidate: QuestionCandidate) -> int:
-    return max(LEAST_DISTRACTORS, OPTIONS - len(candidate.right))
+def _shown_distractors(candidate: QuestionCandidate) -> int:
+    """Return the number of distractors of a decided candidate: the usual number, or all if the graph excludes fewer."""
+    return min(max(LEAST_DISTRACTORS, OPTIONS - len(candidate.right)), len(candidate.distractors))
 
 
 def _video_name(video_id: str) -> str:

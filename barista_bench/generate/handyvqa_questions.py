@@ -29,12 +29,14 @@ from barista_bench.generate.handyvqa_statements import (
     clip_halfway,
     recorded_sequence,
 )
+from barista_bench.generate.nearby import place_words
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import SIDES, HandUse, NamedObject, PlaceSpan, find_overlapping
 from barista_bench.generate.statements import Does, Seen, Statement
 from barista_bench.generate.wordings import plain_text
 from barista_bench.media.frame_choice import evenly_spaced
 from barista_bench.scene_graph.domain import AttributeWords, DomainRecord, Side
+from barista_bench.scene_graph.graph_words import verb_and_noun
 
 Candidates = Iterator[QuestionCandidate]
 OTHER_ACTIONS = 8
@@ -53,7 +55,7 @@ class HandyvqaWords(DomainRecord, frozen=True):
         grip: the contact of an object held in a hand.
         where: spatial predicates that express the place of the first of two objects.
         state: attribute type that questions are about.
-        states: value to its words after "first", if the value itself does not fit there.
+        states: value, or category and value, to its words after "first", if the value itself does not fit there.
     """
 
     doing: dict[str, str]
@@ -78,10 +80,8 @@ class Questions:
         scene = self.scene
         texts: dict[str, str] = {}
         for action in scene.actions:
-            verb, _, noun = scene.action_in_words(action.name).lower().partition(" ")
+            verb, noun = verb_and_noun(scene.action_in_words(action.name))
             doing = self.words.doing.get(verb, "")
-            first, _, rest = noun.partition(" ")
-            noun = rest if doing.endswith(f" {first}") else noun  # "Pick up cup"
             texts[action.name] = f"The person is {doing} the {noun}." if doing else ""
         for action in scene.actions:
             if halfway := clip_halfway(scene, (action.start + action.end) // 2):
@@ -296,7 +296,8 @@ class Questions:
                 yield msgspec.structs.replace(candidate, event=f"{thing.id} {sequence} {changes}")
 
     def _sequence_choice(self, thing: NamedObject, values: tuple[str, ...], clip: ClipWindow) -> Choice:
-        words = [self.words.states.get(value, value) for value in values]
+        category = thing.category.lower()
+        words = [self.words.states.get(f"{category} {value}", self.words.states.get(value, value)) for value in values]
         steps = [f"{word} again" if word in words[:index] else word for index, word in enumerate(words)]
         text = f"{words[0].capitalize()} throughout." if len(words) == 1 else f"First {', then '.join(steps)}."
         return Choice(text, StateSequence(thing.id, self.words.state, values, clip.start, clip.stop, clip.shown))
@@ -315,7 +316,7 @@ class Questions:
                 named_places = [(predicate, other, self.names.name(other, clip, barred)) for predicate, other in places]
                 choices = [
                     Choice(
-                        f"{scene.domain.places[predicate].words.capitalize()} the {name}.",
+                        f"{place_words(scene, predicate, other).capitalize()} the {name}.",
                         Placed(thing.id, predicate, other, frame),
                     )
                     for predicate, other, name in named_places
@@ -352,14 +353,21 @@ class Questions:
         """Return (predicate, id of the other object) of all places of an object in the video.
 
         Then follow the places of an object of its category, then of objects that its name could also mean (sugar for
-        milk). Places relative to a part of the object are left out.
+        milk). Places relative to a part of the object, and under something in a hand, are left out.
         """
-        spans = [span for span in self.scene.places if span.predicate in self.words.where]
+        spans = [
+            span for span in self.scene.places if span.predicate in self.words.where and not self._is_pressed(span)
+        ]
         alike = [span for span in spans if span.thing.category == thing.category]
         others = [span for span in spans if self.scene.domain.same_noun(span.thing.category, thing.category)]
         ordered = [*(span for span in spans if span.thing.id == thing.id), *alike, *others]
         pairs = dict.fromkeys((span.predicate, span.other.id) for span in ordered)
         return [pair for pair in pairs if pair[1] != thing.id and not self.scene.is_part_of_other(thing.id, pair[1])]
+
+    def _is_pressed(self, span: PlaceSpan) -> bool:
+        """Whether a hand is on what an object is under: the portafilter is not said to be under the tamper."""
+        is_used = any(use.thing == span.other for use in find_overlapping(self.scene.uses, span.start, span.end))
+        return is_used and bool(self.scene.domain.places[span.predicate].enclosed)
 
     # Shared parts
 

@@ -48,6 +48,25 @@ def places_near(scene: Scene, first: str, second: str, frame: int) -> list[Place
     return [span for span in near if {span.thing.id, span.other.id} == {first, second}]
 
 
+def is_enclosed(scene: Scene, object_id: str, other: str, frame: int) -> bool:
+    """Whether the box of an object is inside the box of another on a frame, up to a fifth of its area."""
+    boxes = scene.boxes(frame)
+    if object_id not in boxes or other not in boxes:
+        return False
+    (x, y, w, h), (a, b, c, d) = boxes[object_id], boxes[other]
+    shared = max(0.0, min(x + w, a + c) - max(x, a)) * max(0.0, min(y + h, b + d) - max(y, b))
+    return shared >= 0.8 * w * h
+
+
+@cached_by_scene
+def place_words(scene: Scene, predicate: str, other: str) -> str:
+    """Return the words for a place at an object: "at" the machine, if what is under it is inside its outline."""
+    words = scene.domain.places[predicate]
+    spans = [span for span in scene.places if (span.predicate, span.other.id) == (predicate, other)]
+    are_inside = [is_enclosed(scene, span.thing.id, other, (span.start + span.end) // 2) for span in spans]
+    return words.enclosed if words.enclosed and any(are_inside) else words.words
+
+
 def is_located(scene: Scene, object_id: str, predicate: str, other: str, frame: int) -> bool | None:
     """Whether an object is in a spatial relation to another, as in the statement `Located`."""
     near_places = places_near(scene, object_id, other, frame)
@@ -55,7 +74,8 @@ def is_located(scene: Scene, object_id: str, predicate: str, other: str, frame: 
     if any((s.thing.id, s.predicate) == (object_id, predicate) for s in places):
         return True
     if is_excluded(scene.domain.places, predicate, {s.predicate for s in places if s.thing.id == object_id}):
-        return False
+        # A mug under a machine's spout is on its drip tray.
+        return None if is_enclosed(scene, object_id, other, frame) else False
     are_seen = all(scene.is_visible(item, frame) for item in (object_id, other))
     is_joined = bool(near_places) or scene.is_part_of_other(object_id, other)
     is_free = are_seen and not is_joined and scene.coverage.covers_layer("relations", frame, frame + 1)

@@ -34,6 +34,7 @@ from barista_bench.generate.spans import (
 )
 from barista_bench.scene_graph import Rle, SceneObject, VideoGraph, decode_mask
 from barista_bench.scene_graph.domain import Domain, Side
+from barista_bench.scene_graph.graph_words import verb_and_noun
 from barista_bench.scene_graph.video_graph import Box, Instance, Segment
 
 P = ParamSpec("P")
@@ -408,7 +409,7 @@ class Scene:
 
         The noun is the name of the only object of its category, or of the only one that hands touch during the action.
         """
-        verb, _, noun = action.partition(" ")
+        verb, noun = verb_and_noun(action)
         if not self.coverage.covers_category(noun):
             return action
         things = [thing for thing in self.things.values() if thing.category.casefold() == noun.casefold()]

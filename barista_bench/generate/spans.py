@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeAlias, TypeVar
 
 from barista_bench.scene_graph import SceneObject, VideoGraph
 from barista_bench.scene_graph.domain import Domain, Side
-from barista_bench.scene_graph.graph_words import KIND
+from barista_bench.scene_graph.graph_words import KIND, verb_and_noun
 
 COLOUR = "color"
 OF = " of the "
@@ -161,11 +161,11 @@ class ActionSpan(NamedTuple):
 
 def verb_of(name: str) -> str:
     """Return the verb of an activity or step, "Verb noun", in lower case."""
-    return name.partition(" ")[0].lower()
+    return verb_and_noun(name)[0]
 
 
 def noun_of(name: str) -> str:
-    return name.partition(" ")[2].lower()
+    return verb_and_noun(name)[1]
 
 
 SpanT = TypeVar("SpanT", HandUse, ValueSpan, PlaceSpan, ActionSpan)

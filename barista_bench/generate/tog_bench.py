@@ -76,7 +76,7 @@ class TogWords(DomainRecord, frozen=True):
         scene: kind of room.
         handled: a sentence that restricts the answer to objects that hands touch, if several objects would fit.
         places: predicate to the instruction that brings {a} into this relation to {b}.
-        states: value of the attribute `state` to the instruction that brings {a} into it.
+        states: value of the attribute `state`, or category and value, to the instruction that brings {a} into it.
         synonyms: name or category to further names that are right.
     """
 
@@ -134,7 +134,8 @@ class ToGBenchFamily(Family):
                 proof = BroughtAbout(span.thing.id, span.predicate, span.start, span.other.id)
                 yield self._candidate(scene, template, things, takes, [proof])
         for _, after in scene.changes:
-            template = self.words.states.get(after.value)
+            named_value = f"{after.thing.category.lower()} {after.value}"
+            template = self.words.states.get(named_value, self.words.states.get(after.value))
             if template is not None:
                 proof = BroughtAbout(after.thing.id, after.value, after.start)
                 yield self._candidate(scene, template, (after.thing,), ((after.thing.name,),), [proof])
@@ -177,7 +178,7 @@ class ToGBenchFamily(Family):
             span=(0, scene.frame_count),
             frames=(),
             objects=ids,
-            answer="; ".join(sorted(thing.category for thing in things)),
+            answer=template,
             event=f"{text}{slots['end']}",
             extra={"kinds": kinds},
         )

@@ -106,7 +106,10 @@ class Fills(Statement, frozen=True):
 
 
 class BroughtAbout(Statement, frozen=True):
-    """Hands bring an object into a state, or into a relation to another object, at a frame: a hand uses it then."""
+    """Hands bring an object into a state, or into a relation to another object, at a frame: a hand uses it then.
+
+    A relation must outlast the use: a towel that wipes a wand is not put on it.
+    """
 
     unmet: ClassVar[str] = "the graph shows no hand that does it"
 
@@ -120,7 +123,10 @@ class BroughtAbout(Statement, frozen=True):
         uses = [use for use in scene.uses if use.thing.id == self.object]
         is_used = any(use.start - gap <= self.frame <= use.end + gap for use in uses)
         begun_values = {(s.thing.id, s.value, None) for s in scene.values if s.start == self.frame}
-        begun_places = {(s.thing.id, s.predicate, s.other.id) for s in scene.places if s.start == self.frame}
+        places = [span for span in scene.places if span.start == self.frame]
+        last_use = max((use.end for use in uses if use.start < self.frame + gap), default=0)
+        lasting = [span for span in places if last_use < span.end]
+        begun_places = {(s.thing.id, s.predicate, s.other.id) for s in lasting}
         return (is_used and (self.object, self.value, self.other) in begun_values | begun_places) or None
 
 

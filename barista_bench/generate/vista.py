@@ -11,12 +11,12 @@ import io
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
-from itertools import chain, cycle, groupby
+from functools import cache
+from itertools import cycle, groupby
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import ClassVar
 
-import av
 import msgspec
 import yaml
 
@@ -41,7 +41,7 @@ from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import noun_of
 from barista_bench.generate.vista_clips import REVIEW_QUESTION, Order, Sequences, VistaWords, foundation_candidates
 from barista_bench.generate.wordings import Phrases, fill_form, plain_text, shuffled_forms
-from barista_bench.media.encoding import encode_video, encoder_frame, resize_pictures
+from barista_bench.media.encoding import encode_video, join_videos, resize_pictures
 from barista_bench.media.video import open_reader
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.domain import Domain
@@ -135,12 +135,12 @@ class VistaFamily(Family):
     def offer(
         self, scene: Scene, tally: Tally, most: int, seed: int, undecided: UndecidedCandidates | None = None
     ) -> list[QuestionCandidate]:
-        """Return clips of level 1, one per description; above it complete sets, no two with the same descriptions."""
+        """Return clips of level 1, one per description; above it complete sets, no two that differ in the same way."""
         clips, sets = _clips_and_sets(self.decide_all(scene, tally, undecided), seed)
         candidates = one_per_event(clips, seed, tally)
-        described_texts: set[tuple[str, ...]] = set()
+        described_texts: set[tuple[tuple[str, ...], ...]] = set()
         for (subtask, _), members in sets.items():
-            texts = subtask, *sorted(member.right_text for member in members)
+            texts = tuple(sorted(_differing_actions(members)))
             if texts in described_texts:
                 tally.update({(subtask, DECIDED): -len(members), (subtask, REPEATED): len(members)})
             else:
@@ -178,11 +178,28 @@ class VistaFamily(Family):
             reworded += _items_in_form(set_items, next(forms_in_turn[wording]))
         return reworded
 
+    def size_problem(self, subtask: str, candidates: Sequence[QuestionCandidate], size: int) -> str:
+        """Return the size of the smallest whole set if it is larger than the subtask may be."""
+        sets = Counter(candidate.extra["set"] for candidate in candidates if candidate.subtask == subtask)
+        needed = min((count for count in sets.values() if count > 1), default=0)
+        return (
+            f"a set needs {needed} items; you asked for {size}" if needed > size and subtask not in FOUNDATION else ""
+        )
+
     def public_items(self, items: Sequence[Item]) -> dict[str, Item]:
         return {f"{ENVIRONMENT}/{_entry_path(item)}": item for item in items}
 
     def write(self, items: Sequence[Item], source: SceneGraph, out: Path) -> None:
         write_release(items, source, out, self.words)
+
+
+def _differing_actions(members: Sequence[QuestionCandidate]) -> set[tuple[str, ...]]:
+    """Return the actions of a set's sequences without those that all begin with, and all end with."""
+    rows = [tuple(member.extra["actions"]) for member in members]
+    first = next((index for index, names in enumerate(zip(*rows, strict=True)) if len(set(names)) > 1), 0)
+    backwards = enumerate(zip(*(row[::-1] for row in rows), strict=True))
+    last = next((index for index, names in backwards if len(set(names)) > 1), 0)
+    return {row[first : len(row) - last] for row in rows}
 
 
 def _clips_and_sets(
@@ -282,8 +299,6 @@ ENVIRONMENT = "real_life"
 """Folder of the release with all sets."""
 EXTRA_TYPES = frozenset({"opening_v_closing"})
 """Types of level 1 in the folder `extrapyramidal`, as in the release; the others are in `foundation`."""
-CACHED_CLIPS = 24
-"""Number of decoded and converted clips of one video in memory, in the small size of the release."""
 
 
 def write_release(items: Sequence[Item], source: SceneGraph, out: Path, words: VistaWords) -> None:
@@ -343,19 +358,19 @@ def _write_set(name: str, members: Sequence[Item], out: Path, words: VistaWords)
 def _write_videos(items: Sequence[Item], source: SceneGraph, video_id: str, out: Path, words: VistaWords) -> None:
     """Write the entries of one video, each as its clips one after the other, at the common rate and width."""
     fps = source[video_id].video.fps
-    with open_reader(source.video_path(video_id)) as reader:
+    with open_reader(source.video_path(video_id)) as reader, TemporaryDirectory() as folder:
         size = _video_size(*reader.size, words.width)
 
-        @lru_cache(maxsize=CACHED_CLIPS)  # sets share clips, and decoding and converting take most of the time
-        def clip(start: int, end: int) -> list[av.VideoFrame]:
+        @cache  # sets share clips: a thousand entries may be made of fifty
+        def clip(start: int, end: int) -> Path:
             frames = list(_frames_at_rate(start, end, fps or reader.fps, words.fps))
-            return list(map(encoder_frame, resize_pictures(reader.read(frames), size)))
+            path = Path(folder) / f"{start}_{end}.mp4"
+            return encode_video(path, resize_pictures(reader.read(frames), size), size=size, fps=words.fps)
 
         for item in items:
             path = out / ENVIRONMENT / _entry_path(item)
             path.parent.mkdir(parents=True, exist_ok=True)
-            clips = (clip(start, end) for start, end in item.candidate.extra["spans"])
-            encode_video(path, chain.from_iterable(clips), size=size, fps=words.fps)
+            join_videos(path, [clip(start, end) for start, end in item.candidate.extra["spans"]], fps=words.fps)
 
 
 def _frames_at_rate(start: int, end: int, fps: float, rate: int) -> Iterator[int]:

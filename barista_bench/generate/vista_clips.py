@@ -13,7 +13,7 @@ from itertools import chain, islice, pairwise, product, zip_longest
 from typing import NamedTuple, TypeAlias
 
 from barista_bench.generate.candidates import Choice, QuestionCandidate
-from barista_bench.generate.nearby import moments_of
+from barista_bench.generate.nearby import moments_of, place_words
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import NamedObject, noun_of, verb_of
 from barista_bench.generate.statements import Changes, Located, Seen, Statement
@@ -248,10 +248,10 @@ def foundation_candidates(scene: Scene, clips: Sequence[ActionClip], words: Vist
 
 def _action_candidates(scene: Scene, clip: ActionClip, words: VistaWords) -> Iterator[QuestionCandidate]:
     """Return candidates about the object of an action, and about which of two opposite actions it is (open, close)."""
-    verb, _, noun = clip.name.partition(" ")
-    sets = [("objects", verb, [f"{verb} {other}" for other in words.objects if other != noun.lower()])]
+    verb, noun = verb_of(clip.name), noun_of(clip.name)
+    sets = [("objects", verb, [f"{verb} {other}" for other in words.objects if other != noun])]
     for subtask, pairs in words.opposites.items():
-        opposites = [pair[1 - pair.index(verb.lower())].capitalize() for pair in pairs if verb.lower() in pair]
+        opposites = [pair[1 - pair.index(verb.lower())].capitalize() for pair in pairs if verb in pair]
         if opposites:
             sets.append((subtask, noun, [f"{opposite} {noun}" for opposite in opposites]))
     span = clip.start, clip.end
@@ -279,7 +279,7 @@ def _place_candidates(scene: Scene, clip: ActionClip, words: VistaWords) -> Iter
         predicates = [name for name in places if not places[name].is_part and places[name].inverse != words.contents]
         sayings: list[Saying] = [
             (
-                {"thing": kind, "where": places[predicate].words, "other": kinds[other]},
+                {"thing": kind, "where": place_words(scene, predicate, other), "other": kinds[other]},
                 Located(span.thing.id, predicate, other, last),
             )
             for predicate, other in ((span.predicate, span.other.id), *product(predicates, other_ids))

@@ -243,6 +243,7 @@ def check_results(results: Results, where: str) -> None:
     """
     is_hash = _SHA256.fullmatch(results.dataset.content_hash) is not None
     require(is_hash, f"{where}: dataset.content_hash: is not a SHA-256", _SCORE)
+    require(results.stopped is None, f"{where}: stopped early, and has no score", "start the run without --until")
     check_numbers(results, where)
 
 
@@ -250,7 +251,7 @@ def check_model(results: Results, where: str) -> None:
     """Refuse results of anything that is not a real model. Raises DataError."""
     name = results.model.name
     require(
-        name.partition(":")[0] not in ALTERED and not {"ablation", "aid"} & results.model.settings.keys(),
+        name.partition(":")[0] not in ALTERED and not {"ablation", "aid", "view"} & results.model.settings.keys(),
         f"{where}: model.name: {name!r} sees less than the task shows, or is told more: a diagnosis, no result of the "
         "model",
         "submit the run of the model itself",
@@ -277,6 +278,7 @@ def check_judged(judged: JudgedResults, results: Results, where: str) -> None:
         f"{where}: judge.name: {judged.judge.name!r} reads no answer: a floor or a test, and no number to publish",
         "judge the run with a language model: `barista-bench judge RUN --judge ...`",
     )
+    require(judged.stopped is None, f"{where}: the judge stopped early, and gave no score", _JUDGE)
     differing = differences(judged.answers, results.comparability)
     differences_text = "; ".join(f"{name}: {values}" for name, values in differing.items())
     require(not differing, f"{where}: answers: differ from the run's answers ({differences_text})", _JUDGE)

@@ -75,6 +75,13 @@ def _complaints(results: Results) -> Complaints:
         is_fraction = max(fit.mean_best_iou, fit.better_iou or 0.0) <= 1 + _ROUNDING
         are_parts = max(fit.without_area, fit.outside) <= fit.boxes and fit.answers <= results.coverage.answered
         yield "box_fit", "" if is_fraction and are_parts else "has parts that are larger than the total"
+    yield "dataset.part", "is a part of the set, which has no rank" if dataset.part else ""
+    shots = results.model.settings.get("shots")
+    yield "model.settings.shots", "" if shots is None else f"are {shots!r:.20}: no leaderboard takes worked examples"
+    yield "reading", "is of a log read again after it was scored" if results.reading else ""
+    if (letters := results.letters) is not None:
+        is_part = letters.total == sum(letters.right.values()) <= results.coverage.answered
+        yield "letters", "" if is_part else "do not add up"
     yield from _costs(timing.costs, sum(results.coverage.statuses.values()))
     yield from _tokens(timing.costs, timing.input_tokens, timing.output_tokens)
 

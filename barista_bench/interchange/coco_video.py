@@ -21,6 +21,7 @@ from barista_bench.files.reading import as_utf8, read_bounded
 from barista_bench.files.text_out import without_numbers
 from barista_bench.files.writing import write_whole
 from barista_bench.scene_graph.masks import MaskTracks, Rle, mask_boxes, parse_segmentations
+from barista_bench.scene_graph.non_finite import replace_non_finite
 from barista_bench.scene_graph.release import MALFORMED, MAX_FRAMES, FrameNumber, PixelCount, tidy_name
 
 FILE = "annotations.json"
@@ -30,8 +31,11 @@ _DIGITS = 9
 _REMEDY = "write it as YouTube-VIS does, masks of the frames' size"
 
 
+_Id = int | str
+
+
 class _Video(msgspec.Struct):
-    id: int
+    id: _Id
     width: PixelCount
     height: PixelCount
     length: Annotated[int, msgspec.Meta(ge=1, le=MAX_FRAMES)]
@@ -55,20 +59,20 @@ class _Video(msgspec.Struct):
 
 
 class _Category(msgspec.Struct):
-    id: int
+    id: _Id
     name: str
 
 
 class _Track(msgspec.Struct):
-    id: int
-    video_id: int
-    category_id: int
+    id: _Id
+    video_id: _Id
+    category_id: _Id
     segmentations: list[msgspec.Raw]
     object_id: str | None = None
 
 
 class _VideoOfRecord(msgspec.Struct):
-    video_id: int
+    video_id: _Id
 
 
 class _CocoVideo(msgspec.Struct):
@@ -85,12 +89,12 @@ def read(path: Path) -> Iterator[MaskTracks | DataError]:
     """
     file = path / FILE if path.is_dir() else path
     try:
-        data = as_utf8(read_bounded(file, _MAX_BYTES, remedy=_REMEDY), str(file))
+        data = replace_non_finite(as_utf8(read_bounded(file, _MAX_BYTES, remedy=_REMEDY), str(file)))
         content = msgspec.json.decode(data, type=_CocoVideo)
     except MALFORMED as error:
         raise DataError(f"{file}: {error}. Fix: {_REMEDY}") from error
     names = {category.id: tidy_name(category.name) for category in content.categories}
-    raws: dict[int | None, list[msgspec.Raw]] = defaultdict(list)
+    raws: dict[_Id | None, list[msgspec.Raw]] = defaultdict(list)
     for raw in content.annotations:
         raws[_video_of(raw)].append(raw)
     for index, raw in enumerate(content.videos):
@@ -105,21 +109,21 @@ def read(path: Path) -> Iterator[MaskTracks | DataError]:
         yield DataError(f"{file}: {count} annotations are of no video of the file. Fix: correct their video_id")
 
 
-def _video_of(raw: msgspec.Raw) -> int | None:
+def _video_of(raw: msgspec.Raw) -> _Id | None:
     try:
         return msgspec.json.decode(raw, type=_VideoOfRecord).video_id
     except MALFORMED:
         return None
 
 
-def _id_of(raw: msgspec.Raw) -> int | None:
+def _id_of(raw: msgspec.Raw) -> _Id | None:
     try:
         return msgspec.json.decode(raw, type=_Category).id
     except MALFORMED:
         return None
 
 
-def _tracks(video: _Video, raws: Sequence[msgspec.Raw], names: Mapping[int, str]) -> MaskTracks:
+def _tracks(video: _Video, raws: Sequence[msgspec.Raw], names: Mapping[_Id, str]) -> MaskTracks:
     """Read one video. An unreadable track or mask is counted; the frames that it may be on are then incomplete."""
     frames = video.frames
     categories: dict[str, str] = {}
@@ -156,7 +160,7 @@ def _tracks(video: _Video, raws: Sequence[msgspec.Raw], names: Mapping[int, str]
     )
 
 
-def _track_problem(track: _Track, video: _Video, names: Mapping[int, str]) -> str | None:
+def _track_problem(track: _Track, video: _Video, names: Mapping[_Id, str]) -> str | None:
     if track.category_id not in names:
         return "their category is not in the file"
     if len(track.segmentations) != video.length:

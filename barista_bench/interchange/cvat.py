@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from barista_bench.errors import DataError
-from barista_bench.files.reading import confine, read_bounded
+from barista_bench.files.reading import confine, read_bounded, refuse_packed
 from barista_bench.files.text_out import without_numbers
 from barista_bench.files.writing import write_whole
 from barista_bench.scene_graph.masks import MaskTracks, Rle, decode_mask, encode_mask, mask_boxes
@@ -41,6 +41,7 @@ def read(path: Path) -> Iterator[MaskTracks | DataError]:
 
 def _parse(file: Path) -> ElementTree.Element:
     content = read_bounded(file, _MAX_BYTES, remedy=_REMEDY)
+    refuse_packed(content, str(file))
 
     def refuse(*declaration: object) -> None:
         raise DataError(f"{file}: has a DOCTYPE, which is not read. Fix: {_REMEDY}")
@@ -77,15 +78,15 @@ class _Reader:
                 self._leave_out(f"images that are not {size[0]}x{size[1]} px", frame)
                 continue
             for number, shape in enumerate(image):
-                group = shape.get("group_id")
-                name_of_shape = f"{shape.get('label')} {group}" if group else f"{shape.get('label')} {frame}/{number}"
-                self._add(shape, shape.get("label"), name_of_shape, frame, size)
+                group, label = shape.get("group_id"), tidy_name(shape.get("label") or "")
+                name_of_shape = f"{label} {group}" if group else f"{label} {frame}/{number}"
+                self._add(shape, label, name_of_shape, frame, size)
         for track in self._root.findall("track"):
             for shape in track:
                 frame = self._frame(shape.get("frame"), "shapes of tracks")
                 if frame is not None and shape.get("outside") != "1":
                     self._masks.setdefault(frame, {})
-                    label = track.get("label")
+                    label = tidy_name(track.get("label") or "")
                     self._add(shape, label, f"{label} {track.get('id')}", frame, size)
         masks = dict(sorted(self._masks.items()))
         return MaskTracks(name, *size, self._categories, masks, None, frozenset(self._incomplete), dict(self._left_out))
@@ -119,17 +120,17 @@ class _Reader:
         self._left_out[reason] += 1
         self._incomplete.add(frame)
 
-    def _add(self, shape: ElementTree.Element, label: str | None, name: str, frame: int, size: tuple[int, int]) -> None:
+    def _add(self, shape: ElementTree.Element, label: str, name: str, frame: int, size: tuple[int, int]) -> None:
         if shape.tag == "tag":  # says something of the whole frame
             self._left_out["tags"] += 1
             return
         if shape.tag not in _SHAPES:
             self._leave_out(f"shapes without an area: {shape.tag}", frame)
             return
-        if not label or not tidy_name(label):
+        if not label:
             self._leave_out(f"shapes without a label: {shape.tag}", frame)
             return
-        identity, category = _object_name(shape) or name, tidy_name(label)
+        identity = _object_name(shape) or name
         try:
             mask = _SHAPES[shape.tag](shape, size)
         except (ValueError, KeyError, OverflowError):
@@ -138,7 +139,7 @@ class _Reader:
             self._leave_out(f"{shape.tag}: {without_numbers(mask)}", frame)
         elif identity in self._masks[frame]:
             self._leave_out("further shapes of an object that has one on the frame", frame)
-        elif self._categories.setdefault(identity, category) != category:
+        elif self._categories.setdefault(identity, label) != label:
             self._leave_out("shapes of an object with another label", frame)
         else:
             self._masks[frame][identity] = mask

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from barista_bench.errors import DataError
-from barista_bench.files.reading import confine, read_bounded
+from barista_bench.files.reading import as_utf8, confine, read_bounded
 from barista_bench.files.text_out import without_numbers
 from barista_bench.files.writing import atomic_write, write_whole
 from barista_bench.scene_graph.masks import MaskTracks, Rle, decode_mask
@@ -47,7 +47,8 @@ def read(folder: Path) -> Iterator[MaskTracks | DataError]:
     objects: _Objects = {}
     if (folder / OBJECTS_FILE).is_file():
         try:
-            content = read_bounded(folder / OBJECTS_FILE, _MAX_BYTES, remedy=_REMEDY)
+            path = folder / OBJECTS_FILE
+            content = as_utf8(read_bounded(path, _MAX_BYTES, remedy=_REMEDY), str(path))
             objects = msgspec.json.decode(content, type=_Objects)
         except MALFORMED as error:
             raise DataError(f"{folder / OBJECTS_FILE}: {error}. Fix: {_REMEDY}") from error

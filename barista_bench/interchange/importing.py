@@ -56,9 +56,10 @@ from barista_bench.judging.released_verdicts import ReleasedScore, ReleasedScore
 from barista_bench.models import ModelIdentity
 from barista_bench.models.finish_reasons import meaning_of
 from barista_bench.runs.ask.config import Shard
+from barista_bench.runs.data_location import data_location
 from barista_bench.runs.log.inputs import digest, sample_keys
 from barista_bench.runs.log.sample_log import SampleRecord
-from barista_bench.runs.run_folder import RunDescription, data_location, run_description
+from barista_bench.runs.run_folder import RunDescription, run_description
 from barista_bench.runs.score.samples import read_samples
 
 _KEPT_VERDICT = "our parser reads it; the release's verdict stands, so that scores are the release's"

@@ -22,10 +22,11 @@ from barista_bench.files.owned_folders import check_place, check_target, replaci
 from barista_bench.models import Completion, Failure, GenerationConfig, ModelIdentity
 from barista_bench.runs.ask.answers import answer_status
 from barista_bench.runs.ask.config import Shard
+from barista_bench.runs.data_location import data_location
 from barista_bench.runs.described import MAX_REPETITIONS
 from barista_bench.runs.log.inputs import digest, sample_keys
 from barista_bench.runs.log.sample_log import SampleLog, SampleRecord
-from barista_bench.runs.run_folder import OWN_EXAMPLES, RunDescription, data_location, run_description, write_run
+from barista_bench.runs.run_folder import OWN_EXAMPLES, RunDescription, run_description, write_run
 from barista_bench.runs.score.samples import read_samples
 
 log = logging.getLogger(__name__)

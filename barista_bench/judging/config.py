@@ -12,13 +12,13 @@ from pydantic import Field, model_validator
 from barista_bench.core.model_names import ABLATIONS, SCRIPTED
 from barista_bench.core.settings import CLUSTER_HELP
 from barista_bench.models import GenerationConfig
-from barista_bench.runs.ask.config import Count, ModelSettings, SpendingSettings
+from barista_bench.runs.ask.config import Count, ModelSettings, SpendingSettings, StoppingSettings
 
 OFFLINE = ("lexical", "oracle")
 """Judges that work without a model: see `answers.py`."""
 
 
-class JudgeConfig(SpendingSettings, ModelSettings):
+class JudgeConfig(StoppingSettings, SpendingSettings, ModelSettings):
     """Settings of a judge. The descriptions are the help texts of the command line."""
 
     model: Literal[""] = Field("", description="Not used: name the judge with judge.")

@@ -12,6 +12,7 @@ from barista_bench.runs.described import Wording
 from barista_bench.runs.score.comparability import Comparability, JudgeRecord
 from barista_bench.runs.score.costs import Cost
 from barista_bench.runs.score.results import DatasetInfo, MetricValue, RecordedMetrics
+from barista_bench.runs.score.stopping import StoppedRun
 
 MEAN = "mean"
 """Name of the score over all criteria; each criterion's score has the criterion's name."""
@@ -101,6 +102,7 @@ class JudgedResults(RecordedMetrics):
     output_tokens: Count
     cost: Amount | None = Field(description="US dollars, None without prices")
     costs: dict[str, Cost] = Field(default_factory=dict, description="of verdicts, by COST_NAMES, as of runs")
+    stopped: StoppedRun | None = Field(default=None, description="a decision instead of figures: it stopped early")
 
     @property
     def is_held(self) -> bool:

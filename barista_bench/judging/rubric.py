@@ -130,7 +130,7 @@ def load_rubric(task: Task, path: str | Path | None = None) -> Rubric:
     rubric = _read_rubric(
         section, json.dumps(section, sort_keys=True).encode(), f"{path}: rubrics.{task.name}", task.prompt_package
     )
-    return rubric.model_copy(update={"wording": name_wording(task.benchmark, prompt_set, rubric.sha256)})
+    return rubric.model_copy(update={"wording": name_wording(get_benchmark(task.benchmark), prompt_set, rubric.sha256)})
 
 
 @functools.cache

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -42,6 +43,7 @@ from barista_bench.runs.log.sample_log import SampleRecord, counting_records
 from barista_bench.runs.run_folder import judge_folders
 from barista_bench.runs.score.results import Results
 from barista_bench.runs.score.scoring import ScoredRun, score
+from barista_bench.runs.score.stopping import read_decision
 
 _NO_REASONING = SampleVerdict(REASONING, 0, 0.0, str(Status.OK), BY_RULE, "no reasoning was given")
 
@@ -92,12 +94,17 @@ def read_judged_run(run: ScoredRun, folder: str | Path) -> JudgedRun:
         log_verdicts = read_released_log(run, description, records)
     else:
         log_verdicts = read_replies(run, description, records)
-    return JudgedRun.of(run, folder, description, log_verdicts)
+    judged_run = JudgedRun.of(run, folder, description, log_verdicts)
+    if judged_run.results.coverage.verdicts[MISSING] and (decision := read_decision(folder)) is not None:
+        without = {"metrics": {}, "per_category": {}, "breakdowns": {}, "stopped": decision}
+        return replace(judged_run, results=judged_run.results.model_copy(update=without))
+    return judged_run
 
 
 def all_judged(run: ScoredRun) -> list[JudgedRun]:
-    """Return the scores of every judge of a run, without writing files."""
-    return [read_judged_run(run, folder) for folder in judge_folders(run.folder)]
+    """Return the scores of every judge of a run, without writing files; judges that stopped early have none."""
+    judged = (read_judged_run(run, folder) for folder in judge_folders(run.folder))
+    return [each for each in judged if each.results.stopped is None]
 
 
 def read_replies(run: AnsweredRun, description: JudgeDescription, records: Mapping[str, SampleRecord]) -> LogVerdicts:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -15,15 +16,9 @@ import msgspec
 from barista_bench.core.example import Status
 from barista_bench.core.prompt import PromptTexts
 from barista_bench.errors import ConfigError, DataError, ModelError
-from barista_bench.judging.answers import (
-    REASONING,
-    DistinctAnswer,
-    RunAnswers,
-    asks_for_reasons,
-    form_id,
-    offline_judge,
-)
+from barista_bench.judging.answers import REASONING, DistinctAnswer, asks_for_reasons, form_id, offline_judge
 from barista_bench.judging.config import JudgeConfig
+from barista_bench.judging.deciding import answers_by_block, open_stopping
 from barista_bench.judging.forms import (
     STEPS_SCHEMA,
     form_prompts,
@@ -71,10 +66,14 @@ Steps = dict[str, tuple[str, ...]]
 
 @dataclass(slots=True)
 class JudgeSession(AskCounts):
-    """One start of a judge: its counts, the run that it judges, and the judge's folder."""
+    """One start of a judge: its counts, the run that it judges, and the judge's folder.
+
+    `decision` says why the judge stopped early; empty if it graded everything.
+    """
 
     folder: Path
     run: ScoredRun
+    decision: str = ""
 
 
 def judge(run: str | Path, judge: str, **settings: object) -> JudgeSession:
@@ -91,6 +90,8 @@ def judge(run: str | Path, judge: str, **settings: object) -> JudgeSession:
 def judge_config(config: JudgeConfig) -> JudgeSession:
     """Judge as `judge` does, with resolved settings."""
     run = read_scored(config.run, data=config.data, root=config.root, options={})
+    if run.results.stopped is not None:
+        raise DataError(f"{config.run}: stopped early. Fix: start the run without --until, then judge it")
     grades_reasons = asks_for_reasons(run.task)
     if grades_reasons and config.steps == "generate":
         raise ConfigError(f"{run.task.name}: its reasoning is judged without steps. Fix: leave steps at given")
@@ -115,12 +116,12 @@ def judge_config(config: JudgeConfig) -> JudgeSession:
             steps = _frozen_steps(folder, rubric, model, config.generation, spending)
             description = msgspec.structs.replace(description, steps=steps)
         write_json(folder / JUDGE_FILE, description)
-        questions = judge_questions(description, RunAnswers.of(run).distinct)
         read, to_log = reply_reading(description)
-        generation = description.config
-        ask(
-            model, generation, questions, log, read, session, to_log=to_log, spending=spending, progress=config.progress
-        )
+        how = partial(ask, to_log=to_log, spending=spending, progress=config.progress)
+        stopping = open_stopping(config, run, folder, description)
+        for answers in answers_by_block(run, stopping):
+            how(model, description.config, judge_questions(description, answers), log, read, session)
+        session.decision = stopping.record().get(0, "") if stopping else ""
     return session
 
 

@@ -1,11 +1,11 @@
-"""Encodes small videos, for the kitchen and for small releases of other benchmarks made from it.
+"""Encodes small videos, for the kitchen and for the small releases of other benchmarks that are made from it.
 
-The same frames give the same bytes with the same build of FFmpeg: one thread encodes, and no date is written.
+With the same build of FFmpeg, the same frames give the same bytes: only one thread encodes, and no date is written.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
 
@@ -21,7 +21,9 @@ Picture = NDArray[np.uint8]
 
 
 def encoder_frame(picture: Picture) -> av.VideoFrame:
-    """Convert a picture for `encode_video`. This takes longer than encoding, so reuse the result to encode it again.
+    """Convert a picture for `encode_video`.
+
+    Converting takes longer than encoding, so reuse the result if you encode the picture again.
 
     Args:
         picture: uint8 RGB of shape (height, width, 3).
@@ -60,7 +62,7 @@ def encode_video(
         with av.open(str(part), "w", format="mp4", options={"movflags": "+faststart"}) as container:
             stream = container.add_stream("libx264", rate=rate, options=options)
             stream.width, stream.height, stream.pix_fmt = width, height, "yuv420p"
-            stream.codec_context.thread_count = 1  # threads would make the bytes depend on the machine
+            stream.codec_context.thread_count = 1  # with several threads, the bytes would depend on the machine
             for picture in pictures:
                 frame = picture if isinstance(picture, av.VideoFrame) else encoder_frame(picture)
                 if (frame.width, frame.height) != size:
@@ -84,3 +86,34 @@ def resize_pictures(pictures: Iterable[Picture], size: tuple[int, int]) -> Itera
             yield picture
         else:
             yield np.asarray(Image.fromarray(picture).resize(size, Image.Resampling.BILINEAR), dtype=np.uint8)
+
+
+def join_videos(out: str | Path, clips: Sequence[Path], *, fps: Fraction | int) -> Path:
+    """Write the videos of `encode_video` one after the other, without encoding them again.
+
+    Args:
+        clips: of one size and rate, and made by this module, so that each begins with a keyframe.
+
+    Raises:
+        DataError: there is no clip.
+    """
+    target, rate = Path(out), Fraction(fps)
+    if not clips:
+        raise DataError(f"{target}: there is no clip to write. Fix: choose clips that the source has")
+    with (
+        atomic_write(target) as part,
+        av.open(str(part), "w", format="mp4", options={"movflags": "+faststart"}) as container,
+    ):
+        stream, frames_before = None, 0
+        for path in clips:
+            with av.open(str(path)) as clip:
+                source = clip.streams.video[0]
+                stream = stream or container.add_stream_from_template(source)
+                assert source.time_base is not None  # H.264 in MP4 has one
+                shift = round(frames_before / rate / source.time_base)
+                for packet in clip.demux(source):
+                    if packet.dts is not None and packet.pts is not None:
+                        packet.dts, packet.pts, packet.stream = packet.dts + shift, packet.pts + shift, stream
+                        container.mux(packet)
+                        frames_before += 1
+    return target

@@ -57,26 +57,21 @@ def ablate(model: Model, ablation: str) -> Model:
     return kind(model, ablation, settings, _CHANGES[ablation])
 
 
-def add_aids(model: Model, texts: Mapping[str, str], settings: Mapping[str, str | int]) -> Model:
-    """The model, given a text before the question of each request: `texts` by request id, empty for none.
+def add_aids(model: Model, settings: Mapping[str, str | int]) -> Model:
+    """Return the model under the name `aided:<name>`, with `settings` among its own. They say what its requests tell.
 
-    Its identity is `aided:<name>`, with `settings` among its own, which say what the texts are.
+    The requests are changed before the model receives them.
     """
-
-    def change(request: Request) -> Request:
-        return replace(request, prompt=with_text(request.prompt, texts[request.request_id]))
-
     kind = _StreamingAblation if isinstance(model, StreamingModel) else _Ablation
-    return kind(model, AIDED, settings, change)
+    return kind(model, AIDED, settings, lambda request: request)
 
 
-def with_text(prompt: Prompt, text: str) -> Prompt:
-    """The prompt with a text before its last part of text, which asks the question."""
-    places = [place for place, part in enumerate(prompt.parts) if isinstance(part, TextPart)]
-    parts = list(prompt.parts)
-    if places:
-        parts[places[-1]] = TextPart(text + parts[places[-1]].text)  # type: ignore[union-attr]
-    return Prompt(prompt.system, tuple(parts) if places else (*parts, TextPart(text)))
+def with_changed_requests(model: Model, settings: Mapping[str, str | int], change: Change) -> Model:
+    """Return the model whose requests are changed first; its name stays, and `settings` say how."""
+    kind = _StreamingAblation if isinstance(model, StreamingModel) else _Ablation
+    changed = kind(model, "", settings, change)
+    changed.identity = replace(changed.identity, name=model.identity.name)
+    return changed
 
 
 def unwrap_ablations(model: Model) -> tuple[Model, Change]:
@@ -96,6 +91,22 @@ def first_frame(request: Request) -> Request:
     """Keep only the image that the prompt places first."""
     placed = [part.index for part in request.prompt.parts if isinstance(part, ImagePart)]
     return _with_images(request, placed[:1])
+
+
+def shown_less(request: Request, frames: int | None, max_side: int | None) -> Request:
+    """Keep at most `frames` of the images, evenly spread, none larger than `max_side` pixels."""
+    placed = [part.index for part in request.prompt.parts if isinstance(part, ImagePart)]
+    if frames is not None and len(placed) > frames:
+        request = _with_images(request, [placed[number * len(placed) // frames] for number in range(frames)])
+    if max_side is None:
+        return request
+    images, files = list(request.images), list(request.files)
+    for place, image in enumerate(images):
+        if max(image.size) > max_side:
+            images[place] = image.copy()
+            images[place].thumbnail((max_side, max_side))
+            files[place : place + 1] = [None] if files else []
+    return replace(request, images=tuple(images), files=tuple(files))
 
 
 def shuffled_frames(request: Request) -> Request:

@@ -1,6 +1,6 @@
 """The contract of every model: requests in, one completion for each request and seed out, in the same order.
 
-Models that see videos receive the images of a request as clips (`parts_with_clips`), and the times of their frames.
+Models that see videos receive the images of a request as clips with the times of their frames (`core/frame_times.py`).
 """
 
 from __future__ import annotations
@@ -8,14 +8,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from PIL import Image
 
 from barista_bench.core.boxes import DEFAULT_BOX_FORMAT, BoxFormat
-from barista_bench.core.example import FrameTimes
-from barista_bench.core.prompt import ImagePart, Prompt, TextPart
+from barista_bench.core.frame_times import FrameTimes
+from barista_bench.core.prompt import ImagePart, Prompt
 from barista_bench.errors import BaristaError, ConfigError, TaskError, flag_of
 
 FinishReason = Literal["stop", "length", "thinking", "refusal"]
@@ -291,48 +290,6 @@ TIMES_SETTING = "video_times"
 """Key of a model's identity: the times of frames that its processor receives. Models that see images lack it."""
 OWN_TIMES = "own"
 ONE_RATE = "own, one rate a video"
-
-
-@dataclass(frozen=True, slots=True)
-class VideoClip:
-    """Images of a request that form one video, by their numbers, and when each was filmed."""
-
-    images: tuple[int, ...]
-    times: FrameTimes
-
-
-def parts_with_clips(request: Request, fps: float | None) -> list[TextPart | ImagePart | VideoClip]:
-    """Return the prompt's parts as in a chat. Two or more consecutive images become one clip.
-
-    Images of one moment stay images: two views of a frame are not a video.
-
-    Args:
-        fps: frames per second, from the first frame on, in place of the frames' times.
-
-    Raises:
-        ValueError: the times of the frames are needed, but are unknown or do not match the images.
-    """
-    times, count = request.times, len(request.images)
-    if times is not None and len(times.indices) != count:
-        counts = f"it has {count} images, and the times of {len(times.indices)} frames"
-        raise ValueError(f"{counts}. Fix: say in the task's `image_frames` which frame each image shows")
-    parts: list[TextPart | ImagePart | VideoClip] = []
-    for _, group in groupby(request.prompt.joined_parts, lambda part: isinstance(part, ImagePart)):
-        neighbours = list(group)
-        images = tuple(part.index for part in neighbours if isinstance(part, ImagePart))
-        clip_times = times.of_images(images) if times is not None and images else None
-        if len(images) < 2 or (clip_times is not None and not clip_times.span):
-            parts += neighbours
-        elif fps is not None:
-            parts.append(VideoClip(images, FrameTimes(fps, tuple(range(len(images))))))
-        elif clip_times is None:
-            raise ValueError(
-                "it is not known when its frames were filmed, neither by the example nor by its media. "
-                "Fix: build the set again, or say video_fps (frames a second of those shown)"
-            )
-        else:
-            parts.append(VideoClip(images, clip_times))
-    return parts
 
 
 def video_settings(frames_as: FramesAs, fps: float | None, input_names: Sequence[str] = ()) -> dict[str, str]:

@@ -21,7 +21,7 @@ from pycocotools import mask as coco_mask
 
 from barista_bench.other_graphs.rows import Box, Shape
 from barista_bench.scene_graph.masks import encode_mask, parse_segmentations
-from barista_bench.scene_graph.shapes import Rle, mask_of_box, mask_of_polygons
+from barista_bench.scene_graph.shapes import NO_CORNERS, Rle, mask_of_box, mask_of_polygons
 
 Unit: TypeAlias = Literal["pixels", "fractions", "percent"]
 Layout: TypeAlias = Literal["xywh", "xyxy", "centre"]
@@ -88,7 +88,7 @@ def coco_shape(segmentation: bytes | msgspec.Raw) -> Shape:
 
 
 def joined_shape(shapes: Sequence[Shape]) -> Shape:
-    """Join several masks. Boxes count as their rectangles."""
+    """Join several masks. Boxes count as their rectangles, polygons of fewer than three corners as nothing."""
 
     def draw(height: int, width: int) -> Rle | Box | str:
         masks: list[Rle] = []
@@ -96,9 +96,12 @@ def joined_shape(shapes: Sequence[Shape]) -> Shape:
             drawn = shape(height, width)
             if isinstance(drawn, tuple):
                 drawn = mask_of_box((drawn[0], drawn[1], drawn[0] + drawn[2], drawn[1] + drawn[3]), height, width)
-            if isinstance(drawn, str):
+            if isinstance(drawn, Rle):
+                masks.append(drawn)
+            elif drawn != NO_CORNERS:
                 return drawn
-            masks.append(drawn)
+        if not masks:
+            return NO_CORNERS
         codes = [{"size": list(mask.size), "counts": mask.counts.encode("ascii")} for mask in masks]
         return Rle(coco_mask.merge(codes)["counts"].decode("ascii"), (height, width))
 

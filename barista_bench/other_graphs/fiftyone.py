@@ -23,6 +23,7 @@ from barista_bench.other_graphs.rows import (
     Span,
     VideoRows,
 )
+from barista_bench.scene_graph.release import tidy_name
 from barista_bench.scene_graph.shapes import Rle
 
 _LISTS = {"Detections": "detections", "Polylines": "polylines", "TemporalDetections": "detections"}
@@ -127,7 +128,7 @@ def _add_label(rows: Rows, video: VideoRows, kind: str, label: Record, moment: M
         video.tally.left_out["shapes without an area: open polylines"] += 1
         return
     shape = polygon_shape(label["points"], "fractions") if kind.startswith("Polyline") else _shape(label)
-    name, index = str(label["label"]), label.get("index")
+    name, index = tidy_name(str(label["label"])), label.get("index")
     key = f"{name} {index}" if index is not None else _oid(label)
     video.tally.guessed["identities: a label without an index is an object of its own"] += index is None
     rows.add_object(video, ObjectRow(where, key, name, moment, shape))

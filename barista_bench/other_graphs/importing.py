@@ -125,8 +125,9 @@ def import_graphs(
         report.videos += 1
         report.tally.update(tally)
     if not report.videos:
-        reasons = [*report.lost.values(), *report.tally.lost, "there is none"]
-        raise DataError(f"{source}: no video can be used: {reasons[0]}")
+        reasons = [*report.lost.values(), *report.tally.lost, *report.tally.left_out, "there is none"]
+        remedy = "" if ". Fix: " in reasons[0] else ". Fix: export the annotations again"
+        raise DataError(f"{source}: no video can be used: {reasons[0]}{remedy}")
     return report
 
 

@@ -11,6 +11,7 @@ import msgspec
 
 from barista_bench.other_graphs.drawing import bitmap_shape, box_shape, joined_shape, png_of_base64, polygon_shape
 from barista_bench.other_graphs.rows import AttributeRow, ObjectRow, Rows, Shape
+from barista_bench.scene_graph.release import tidy_name
 from barista_bench.scene_graph.shapes import mask_of_ellipse
 
 _AREAS = ("polygon", "rectangle", "oriented_rectangle", "circle", "mask")
@@ -57,8 +58,8 @@ def _add_file(rows: Rows, place: str, content: _File) -> None:
         if shape.shape_type not in _AREAS:
             video.tally.left_out[f"shapes without an area: {str(shape.shape_type)[:50]}"] += 1
             continue
-        key = where if shape.group_id is None else f"{shape.label} {shape.group_id}"
-        groups[key, shape.label].append((where, _shape(shape)))
+        key = where if shape.group_id is None else f"{tidy_name(shape.label)} {shape.group_id}"
+        groups[key, tidy_name(shape.label)].append((where, _shape(shape)))
         for flag in (name for name, is_set in (shape.flags or {}).items() if is_set):
             video.attributes.append(AttributeRow(where, key, flag))
     for (key, label), parts in groups.items():

@@ -33,7 +33,8 @@ from barista_bench.other_graphs.source import (
     relation_words,
 )
 from barista_bench.scene_graph.domain import Domain
-from barista_bench.scene_graph.release import MALFORMED, FrameNumber, PixelCount
+from barista_bench.scene_graph.non_finite import replace_non_finite
+from barista_bench.scene_graph.release import MALFORMED, FrameNumber, PixelCount, tidy_name
 from barista_bench.scene_graph.shapes import masks_of_labels, read_labels
 from barista_bench.scene_graph.terms import Terms
 
@@ -110,15 +111,25 @@ class Pvsg(OpenedSource):
         self._words = relation_words(domain)
         path = confine(self._root, ANNOTATIONS)
         try:
-            file = msgspec.json.decode(as_utf8(read_bounded(path, MAX_BYTES, remedy=_REMEDY), str(path)), type=_File)
-            ids = [msgspec.json.decode(raw, type=_Id).video_id for raw in file.data]
+            data = replace_non_finite(as_utf8(read_bounded(path, MAX_BYTES, remedy=_REMEDY), str(path)))
+            file = msgspec.json.decode(data, type=_File)
         except MALFORMED as error:
             raise DataError(f"{path}: {error}. Fix: {_REMEDY}") from error
-        self._raws = dict(zip(ids, file.data, strict=True))
+        self._tally, ids, self._raws = ImportTally(), list[str](), dict[str, msgspec.Raw]()
+        for raw in file.data:
+            try:
+                ids.append(msgspec.json.decode(raw, type=_Id).video_id)
+                self._raws[ids[-1]] = raw
+            except MALFORMED:
+                self._tally.lost[f"{ANNOTATIONS}: records of videos without a video_id"] += 1
         self._repeated = {name for name, times in Counter(ids).items() if times > 1}
         self._parts = {name: part for part, splits in file.split.items() for names in splits.values() for name in names}
-        self._vocabulary = sorted({*file.objects.thing, *file.objects.stuff})
+        self._vocabulary = sorted({tidy_name(name) for name in (*file.objects.thing, *file.objects.stuff)})
         self.video_ids = sorted(self._raws)
+
+    @property
+    def tally(self) -> ImportTally:
+        return self._tally
 
     def digest(self, video_id: str) -> str:
         return hashlib.sha256(self._raws[video_id]).hexdigest()
@@ -137,7 +148,11 @@ class Pvsg(OpenedSource):
         folder = confine(self._root, self._parts[video_id])
         writer = GraphWriter("pvsg", video_id, (video.meta.width, video.meta.height), ImportTally())
         pictures, frames, frame_count, fps = _pictures(folder, video_id, video.meta, writer.tally)
-        objects = {item.object_id: writer.add_object(str(item.object_id), item.category) for item in video.objects}
+        categories: dict[int, str] = {}
+        for item in video.objects:
+            writer.tally.lost["objects whose number is listed twice"] += item.object_id in categories
+            categories.setdefault(item.object_id, tidy_name(item.category))
+        objects = {number: writer.add_object(str(number), name) for number, name in categories.items()}
         annotated_frames, complete_frames = _add_masks(confine(folder, "masks", video_id), frames, objects, writer)
         writer.complete = dict.fromkeys(self._vocabulary, complete_frames)
         self._add_relations(video, objects, frames, writer)

@@ -215,6 +215,8 @@ class _RowGraph:
         predicate = tidy_name(row.predicate)
         if row.subject == row.object:
             return "its subject is its object"
+        if predicate not in self._words and row.type is None:
+            self._video.tally.taken[f"relations kept as they are: {predicate[:MAX_TEXT]}"] += 1
         words = self._words.get(predicate, (OTHER_RELATION, predicate))
         if row.type is not None:
             words = tidy_name(row.type), words[1] if words[0] == tidy_name(row.type) else predicate

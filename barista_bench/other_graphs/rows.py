@@ -161,9 +161,12 @@ class Rows:
 
     def content(self, path: Path, kind: type[T]) -> T | None:
         """Read a JSON file; None if it is damaged (counted as lost), or another kind of file (skipped)."""
-        data = replace_non_finite(self.read(path))
         try:
+            data = replace_non_finite(self.read(path))
             return msgspec.json.decode(data, type=kind)
+        except DataError as error:  # of another encoding, or too large
+            self.lose(f"{self.place(path)}: file", str(error).partition(": ")[2])
+            return None
         except MALFORMED as error:
             reason = str(error)
         try:

@@ -26,13 +26,14 @@ class AnyTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         file: path below the source. `{video}` in it is the video's name, if there is one file per video.
         list: key of the list of records, in a JSON file that is not a list.
         video: the video's name, its file, or its folder of pictures.
-        frames: format of moments: frame numbers from 0 or 1, seconds, or names of pictures.
+        frames: format of moments: frame numbers from 0 or 1, seconds, or names of pictures. Required in a table with
+            moments, since whole seconds look like frame numbers.
     """
 
     file: str
     list: str | None = None
     video: str | None = None
-    frames: Literal["from_0", "from_1", "seconds", "names"] = "from_0"
+    frames: Literal["from_0", "from_1", "seconds", "names"] | None = None
 
 
 class ObjectTable(AnyTable, frozen=True, kw_only=True):
@@ -140,4 +141,9 @@ def load_map(name: str) -> TableMap:
         raise ConfigError(f"{path}: objects: has neither `box` nor `mask`. Fix: name their columns")
     if objects and objects.video is None and VIDEO not in objects.file:
         raise ConfigError(f"{path}: objects: has no `video`. Fix: name its column, or write {VIDEO} in `file`")
+    for section in ("objects", "attributes", "relations", "activities", "process_steps"):
+        table: ObjectTable | SpanTable | None = getattr(table_map, section)
+        if table and not table.frames and (isinstance(table, ObjectTable) or table.start):
+            remedy = "write `frames: seconds`, from_0 (the first frame is 0), from_1, or names (of pictures)"
+            raise ConfigError(f"{path}: {section}: has no `frames`, the unit of its moments. Fix: {remedy}")
     return table_map

@@ -102,7 +102,8 @@ class TableReader:
             text = data.decode()
         except UnicodeDecodeError as error:
             raise DataError(f"{path}: is not UTF-8. Fix: save it as UTF-8") from error
-        lines = csv.DictReader(io.StringIO(text, newline=""))
+        header = text.partition("\n")[0]
+        lines = csv.DictReader(io.StringIO(text, newline=""), delimiter=max(",;\t", key=header.count))
         columns = lines.fieldnames or []
         for name, column in msgspec.structs.asdict(table).items():
             named = (column if isinstance(column, tuple) else (column,)) if name not in _SETTINGS else ()

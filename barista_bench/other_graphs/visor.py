@@ -28,6 +28,7 @@ from barista_bench.media.video import video_facts
 from barista_bench.other_graphs.source import GraphSource, GraphWriter, ImportedVideo, ImportTally, Name, OpenedSource
 from barista_bench.scene_graph.domain import Domain
 from barista_bench.scene_graph.masks import mask_ious
+from barista_bench.scene_graph.non_finite import replace_non_finite
 from barista_bench.scene_graph.release import MALFORMED
 from barista_bench.scene_graph.shapes import Rle, mask_of_polygons
 from barista_bench.scene_graph.terms import Terms
@@ -76,9 +77,17 @@ class _Entity(msgspec.Struct):
         return [side for side in sides if side in _HANDS]
 
 
-class _Frame(msgspec.Struct):
+class _RawFrame(msgspec.Struct):
     image: _Picture
-    annotations: Annotated[list[_Entity], msgspec.Meta(max_length=1000)]
+    annotations: Annotated[list[msgspec.Raw], msgspec.Meta(max_length=1000)]
+
+
+class _Frame(NamedTuple):
+    """A picture's usable entities, and whether these are all of its entities."""
+
+    image: _Picture
+    annotations: list[_Entity]
+    is_whole: bool
 
 
 _Mapping = dict[str, dict[str, int | str] | int | str]
@@ -122,7 +131,8 @@ class Visor(OpenedSource):
         split, path = self._files[video_id]
         data, tally = read_bounded(path, MAX_BYTES, remedy=_REMEDY), ImportTally()
         try:
-            raws = msgspec.json.decode(as_utf8(data, str(path)), type=_File).video_annotations
+            content = replace_non_finite(as_utf8(data, str(path)))
+            raws = msgspec.json.decode(content, type=_File).video_annotations
         except MALFORMED as error:
             raise DataError(f"{path}: {error}. Fix: {_REMEDY}") from error
         annotated_pictures = self._annotated_pictures(video_id, split, raws, tally)
@@ -142,10 +152,11 @@ class Visor(OpenedSource):
         by_number: dict[int, _AnnotatedPicture] = {}
         for raw in raws:
             try:
-                frame = msgspec.json.decode(raw, type=_Frame)
+                raw_frame = msgspec.json.decode(raw, type=_RawFrame)
             except MALFORMED as error:
                 tally.lost[f"pictures whose record is wrong: {str(error).partition(' - at ')[0]}"] += 1
                 continue
+            frame = _entities_of(raw_frame, tally)
             number = _NUMBER.search(frame.image.name)
             if number is None or frame.image.video != video_id or not valid_video_id(frame.image.name):
                 tally.lost["pictures without a frame number, or of another video"] += 1
@@ -223,7 +234,9 @@ class Visor(OpenedSource):
             masked_ids = _add_masks(frame_index, frame.annotations, ids, writer)
             for name in names_on[frame_index]:
                 namesakes = [entity for entity in frame.annotations if entity.plain_name == name]
-                if all(entity.exhaustive == "y" and ids.get(entity.id) in masked_ids for entity in namesakes):
+                if frame.is_whole and all(
+                    entity.exhaustive == "y" and ids.get(entity.id) in masked_ids for entity in namesakes
+                ):
                     writer.complete.setdefault(name, []).append(frame_index)
             self._add_contacts(frame_index, frame.annotations, ids, writer)
         guess = "identities of things: by name and place in one subsequence; hands, in the video"
@@ -250,6 +263,17 @@ class Visor(OpenedSource):
                 writer.tally.left_out["contacts that are inconclusive, or with nothing that is named"] += 1
             elif contact is not None:
                 writer.tally.lost["contacts with what is not on the picture"] += 1
+
+
+def _entities_of(frame: _RawFrame, tally: ImportTally) -> _Frame:
+    """Return the usable entities of a picture; the others are lost."""
+    entities: list[_Entity] = []
+    for raw in frame.annotations:
+        try:
+            entities.append(msgspec.json.decode(raw, type=_Entity))
+        except MALFORMED as error:
+            tally.lost[f"things whose record is wrong: {str(error).partition(' - at ')[0]}"] += 1
+    return _Frame(frame.image, entities, len(entities) == len(frame.annotations))
 
 
 def _object_keys(by_frame: Mapping[int, _AnnotatedPicture], size: tuple[int, int]) -> dict[tuple[int, str], str]:

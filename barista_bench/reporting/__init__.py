@@ -10,9 +10,10 @@ from pathlib import Path
 from urllib.parse import quote
 
 from barista_bench.diagnosis.records import Diagnosis
-from barista_bench.errors import require_extra
+from barista_bench.errors import ConfigError, require_extra
 from barista_bench.files.owned_folders import REPORT, replacing_folder
 from barista_bench.files.text_out import markdown
+from barista_bench.judging.chosen import ranked_by_judge
 from barista_bench.judging.scoring import all_judged
 from barista_bench.plots import write_figure
 from barista_bench.reporting.analyses import analyse
@@ -20,9 +21,10 @@ from barista_bench.reporting.figures import report_figures
 from barista_bench.reporting.html import render_html
 from barista_bench.reporting.pages import Details
 from barista_bench.reporting.pictures import Album, album
+from barista_bench.reporting.stopped import TITLE as STOPPED, stopped_table
 from barista_bench.reporting.view import Report, build_report, distinct_names, report_samples
-from barista_bench.reporting.why import why_it_fails
-from barista_bench.runs.score.scoring import ScoredRun
+from barista_bench.reporting.why import why_it_fails, why_table
+from barista_bench.runs.score.scoring import ScoredRun, split_stopped
 from barista_bench.tables import Table, latex_index, to_csv, to_latex, to_markdown
 
 __all__ = ["MAX_BYTES", "write_report"]
@@ -53,6 +55,7 @@ def write_report(
     figures: bool = False,
     studio: bool = False,
     diagnoses: Sequence[Diagnosis] = (),
+    judge: str | None = None,
 ) -> tuple[Path, Path]:
     """Write `<out>/report.html`, and `<out>/report.md`, a short version with links into the page.
 
@@ -66,6 +69,7 @@ def write_report(
         compare: whether to make the paired comparisons, which take longest.
         max_bytes: the page leaves out pictures, then answers, then samples to stay below this size.
         diagnoses: of models, for the section "Why it fails".
+        judge: whose scores rank the models of text tasks; by default the only language model that judged them.
         studio: whether samples link to their moment in the video, in the studio that serves the page.
         tables: whether to write every table also as CSV and as LaTeX into `<out>/report_tables`, where `index.tex` is
             a document of all of them.
@@ -81,9 +85,15 @@ def write_report(
     """
     if figures:
         require_extra("drawing figures", "matplotlib", extra="viz")
-    runs = list({run.folder: run for run in runs}.values())
+    all_runs = list({run.folder: run for run in runs}.values())
+    runs, _ = split_stopped(all_runs)
+    if all_runs and not runs:
+        raise ConfigError("all runs stopped early: no score to report. Fix: name the run that they were compared with")
     judged_runs = {run.folder: all_judged(run) for run in runs}
-    report = build_report(runs, title=title, judged_runs=judged_runs, analyses=analyse(runs, compare=compare))
+    runs = ranked_by_judge(runs, judged_runs, judge)
+    stopped = stopped_table(all_runs)
+    analyses = analyse(runs, compare=compare)
+    report = build_report(runs, title=title, judged_runs=judged_runs, analyses=analyses, stopped=stopped)
     details = _fitting_details(report, samples, max_bytes)
     why = why_it_fails(diagnoses)
     bare_size = len(_bytes(render_html(report, details, Album(), why=why)))
@@ -103,7 +113,8 @@ def write_report(
             (folder / TABLE_FOLDER / "index.tex").write_bytes(latex_index(names).encode())
         if figures:
             (folder / FIGURE_FOLDER).mkdir()
-            for name, table in report_figures(report).items():
+            drawn = {"why_it_fails": why_table(diagnoses)} if diagnoses else {}
+            for name, table in {**drawn, **report_figures(report)}.items():
                 write_figure(table, folder / FIGURE_FOLDER, name)
     return Path(out) / PAGE, Path(out) / TEXT
 
@@ -151,6 +162,9 @@ def _markdown_page(report: Report, page: str) -> str:
             [f"- Counterparts of the paper's tables, on the page of each task: {'; '.join(titles)}"] if titles else []
         )
         lines.append("")
+    for table in report.across:
+        if table.title == STOPPED:
+            lines += [f"## {STOPPED}", "", *to_markdown(table, MAX_ROWS), "", markdown(table.note), ""]
     warnings = [f"- {markdown(warning)}" for warning in report.warnings]
     lines += ["## What to know before comparing", "", *warnings] if warnings else []
     left_out = [f"- {markdown(text)}" for text in report.left_out]

@@ -26,7 +26,17 @@ from barista_bench.stats.breakdowns import (
     failure_rows,
 )
 from barista_bench.stats.comparison import Comparison, compare_pair, correct_p_values, swapped_sides
-from barista_bench.stats.propagation import PropagationGraph, propagation
+from barista_bench.stats.facts import (
+    PRIOR,
+    FactConsistency,
+    FormatRow,
+    PriorRow,
+    fact_answers,
+    fact_consistency,
+    format_rows,
+    prior_rows,
+)
+from barista_bench.stats.propagation import PropagationGraph, cross_propagation, propagation
 
 MOST_GROUPS = 12
 REFERENCE = "oracle"
@@ -34,13 +44,22 @@ MAX_GRAPHS = 8
 
 
 @dataclass(frozen=True, slots=True)
+class FactAnalysis:
+    """One fact in several tasks, by model: consistency, formats, and the distance to `prior`."""
+
+    consistency: Sequence[FactConsistency] = ()
+    formats: Sequence[FormatRow] = ()
+    priors: Sequence[PriorRow] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Analyses:
     """The analyses of some runs; empty parts are left out of the report.
 
     `labels` are the models' names throughout the report. `comparisons` compare each model with the next one of its
-    task, by the folder of the better run. `agreements` are by benchmark; the empty key is for all benchmarks.
-    `failures`, `breakdowns` (by key) and `thoughts` are by run folder. `left_out` lists the missing analyses with the
-    reasons.
+    task, by the folder of the better run. `agreements` are by benchmark; the empty key is for all benchmarks. `facts`
+    are about one fact in several tasks. `failures`, `breakdowns` (by key) and `thoughts` are by run folder. `left_out`
+    lists the missing analyses with the reasons.
     """
 
     labels: Labels = field(default_factory=dict)
@@ -49,6 +68,7 @@ class Analyses:
     gaps: Sequence[BaselineGap] = ()
     consistency: Sequence[Consistency] = ()
     graphs: Sequence[PropagationGraph] = ()
+    facts: FactAnalysis = field(default_factory=FactAnalysis)
     failures: Mapping[Path, Sequence[FailureRow]] = field(default_factory=dict)
     breakdowns: Mapping[Path, Mapping[str, Sequence[BreakdownRow]]] = field(default_factory=dict)
     thoughts: Mapping[Path, Sequence[ThoughtBin]] = field(default_factory=dict)
@@ -78,6 +98,7 @@ def analyse(runs: Sequence[ScoredRun], *, compare: bool = True, permutations: in
         gaps=gaps,
         consistency=[replace(row, model=labels[run.folder]) for run in runs if (row := consistency(run)) is not None],
         graphs=list(_graphs(runs, labels, left_out)),
+        facts=_facts(runs, labels),
         failures={run.folder: failure_rows(run) for run in runs},
         breakdowns={run.folder: _other_breakdowns(run) for run in runs},
         thoughts={run.folder: by_thinking(run) for run in runs},
@@ -124,7 +145,7 @@ def best_first(runs: Sequence[ScoredRun]) -> list[ScoredRun]:
     """Sort runs of one task as in a leaderboard: models by their primary score, then unranked runs."""
 
     def rank_key(run: ScoredRun) -> tuple[int, float]:
-        metric = run.results.primary_metric
+        metric = run.ranking_metric
         return tier(run), -metric.mean if metric else math.inf
 
     return sorted(runs, key=rank_key)
@@ -191,9 +212,15 @@ def _graphs(runs: Sequence[ScoredRun], labels: Labels, left_out: list[str]) -> I
     with_pairs = {key: members for key, members in by_model.items() if len(members) > 1}
     ranked = {key: members for key, members in with_pairs.items() if not is_unranked(members[0])}
     graphs = list[PropagationGraph]()
-    for (label, _), members in (ranked or with_pairs).items():  # As above, these are not models.
+    chosen = ranked or with_pairs  # As above, these are not models.
+    parts = [(label, members, False) for (label, _), members in chosen.items()]
+    for label in dict.fromkeys(label for label, _ in chosen):
+        members = [run for run in runs if labels[run.folder] == label]
+        parts += [(label, members, True)] if len({run.task.benchmark for run in members}) > 1 else []
+    for label, members, is_across in parts:
         try:
-            graph = propagation(members, label=label)
+            across = f"{label}, across benchmarks"
+            graph = cross_propagation(members, across) if is_across else propagation(members, label=label)
         except BaristaError as error:
             left_out.append(f"Error propagation of {label}: {error}")
             continue
@@ -206,6 +233,20 @@ def _graphs(runs: Sequence[ScoredRun], labels: Labels, left_out: list[str]) -> I
     yield from graphs[:MAX_GRAPHS]
     if len(graphs) > MAX_GRAPHS:
         left_out.append(f"Error propagation of {len(graphs) - MAX_GRAPHS} models: only {MAX_GRAPHS} are shown")
+
+
+def _facts(runs: Sequence[ScoredRun], labels: Labels) -> FactAnalysis:
+    by_model: dict[str, list[ScoredRun]] = defaultdict(list)
+    for run in runs:
+        by_model[labels[run.folder]].append(run)
+    answers = {label: fact_answers(members) for label, members in by_model.items()}
+    prior = fact_answers(run for run in runs if run.results.model.name == PRIOR)
+    models = {label: each for label, each in answers.items() if by_model[label][0].results.model.name not in SCRIPTED}
+    return FactAnalysis(
+        list(filter(None, (fact_consistency(label, each) for label, each in answers.items()))),
+        [row for label, each in answers.items() for row in format_rows(label, each)],
+        [row for label, each in models.items() for row in prior_rows(label, each, prior)],
+    )
 
 
 def _other_breakdowns(run: ScoredRun) -> Mapping[str, Sequence[BreakdownRow]]:

@@ -19,6 +19,7 @@ from barista_bench.stats import (
     ThoughtBin,
 )
 from barista_bench.stats.baselines import KINDS
+from barista_bench.stats.repetitions import RepeatedScore
 from barista_bench.tables import Bar, Cell, Ranged, Row, Table, interval, number, number_columns, text_columns, words
 
 
@@ -53,6 +54,33 @@ def thoughts(models: Sequence[tuple[str, Sequence[ThoughtBin]]], primary: str) -
         "with the 95% interval. Hard questions are thought about longer: a fall to the right is no harm of thinking."
     )
     return replace(Table.of("Score against tokens of thought", columns, rows, note), drawn="line")
+
+
+def repetitions(models: Sequence[tuple[str, Sequence[RepeatedScore]]], score: str) -> Table | None:
+    """Return the worth of repetitions, one row for each model and way to use them; None without repetitions."""
+    rows = [
+        (
+            label,
+            row.way,
+            row.k,
+            Cell(row.mean)
+            if row.interval is None
+            else Cell(
+                Ranged(row.mean, row.interval.low, row.interval.high),
+                notes=(interval(row.interval.low, row.interval.high),),
+            ),
+            row.examples,
+        )
+        for label, rows_of_model in models
+        for row in rows_of_model
+    ]
+    columns = (*text_columns("model", "way"), *number_columns("", "k", words(score), "examples"))
+    note = (
+        "From the logged repetitions of each example. Best of k is the mean over all draws of k repetitions, without "
+        "replacement; of scores that are 0 or 1 it is pass@k, and it needs to know which answer is right. Of several "
+        "answers that are as frequent, the majority is their mean."
+    )
+    return Table.of("Repetitions", columns, rows, note) if rows else None
 
 
 def _thought_cell(thought_bin: ThoughtBin | None) -> Cell:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import statistics
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from barista_bench.core.example import Status, status_counts
 from barista_bench.judging.config import OFFLINE
-from barista_bench.judging.judged_run import MISSING, JudgedRun, SampleVerdict
+from barista_bench.judging.judged_run import MISSING, JudgedRun, SampleVerdict, raw_scores
 from barista_bench.judging.results import MEAN, CategoryMetrics, JudgedResults
 from barista_bench.reporting.tables import metric_cell
 from barista_bench.tables import Cell, Column, Row, Table, number_columns, text_columns, words
@@ -169,3 +170,16 @@ def _verdict_lines(
         how = f" ({words(first.scoring)})" if first.scoring else ""
         reason = first.text if len(first.text) <= max_text else f"{first.text[:max_text]} […]"
         yield f"{judge}, {words(criterion)}", f"{scores} of {scale:g}{how}: {reason}"
+
+
+def sample_scores(judges: Sequence[LabelledJudge], model: str) -> dict[str, dict[tuple[str, int], float]]:
+    """Return the mean score that each judge gives each sample of one model, by the judge's label."""
+    return {
+        judge: {
+            name: statistics.fmean(scores.values())
+            for name, sample_verdicts in judged_run.verdicts.items()
+            if (scores := raw_scores(sample_verdicts))
+        }
+        for label, judge, judged_run in judges
+        if label == model
+    }

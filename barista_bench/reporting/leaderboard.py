@@ -9,7 +9,7 @@ from pathlib import Path
 from barista_bench.core.example import Status
 from barista_bench.core.ranking import mean_rank, ranks
 from barista_bench.reporting.analyses import Analyses, tier
-from barista_bench.reporting.tables import metric_cell, ties
+from barista_bench.reporting.tables import metric_cell, score_heading, ties
 from barista_bench.runs.score.results import Results
 from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.stats import Comparison
@@ -63,8 +63,7 @@ def leaderboard(benchmark: str, title: str, tasks: Sequence[TaskStanding], analy
         known_ranks = [rank for by_label in ranks_by_task if (rank := by_label.get(label)) is not None]
         return tiers[label], -len(known_ranks), (known_ranks and mean_rank(known_ranks)) or 0.0, models_ahead
 
-    primaries = [next(iter(task.runs.values())).results.primary for task in tasks]
-    names = [f"{task.name}: {words(primary)}" for task, primary in zip(tasks, primaries, strict=True)]
+    names = [f"{task.name}: {score_heading(next(iter(task.runs.values())))}" for task in tasks]
     has_ranks = len(tasks) > 1 and sum(not tiers[label] for label in labels) > 1
     columns = (*text_columns("model"), *number_columns("", *([MEAN_RANK] if has_ranks else []), *names))
     rows: list[Row] = []
@@ -93,21 +92,21 @@ def _ranks(task: TaskStanding, tiers: Mapping[str, int]) -> dict[str, int | None
     by_label: dict[str, int | None] = {}
     for wanted in set(tiers.values()):
         labels = [label for label in task.runs if tiers[label] == wanted]
-        by_label |= zip(labels, ranks([_ends(task.runs[label].results) for label in labels]), strict=True)
+        by_label |= zip(labels, ranks([_ends(task.runs[label]) for label in labels]), strict=True)
     return by_label
 
 
-def _ends(results: Results) -> tuple[float, float] | None:
+def _ends(run: ScoredRun) -> tuple[float, float] | None:
     """Return the ends of the primary score's interval; without interval, the score; None without rank."""
-    metric = results.primary_metric
-    if metric is None or not results.coverage.is_complete:
+    metric = run.ranking_metric
+    if metric is None or not run.results.coverage.is_complete:
         return None
     return (metric.mean, metric.mean) if metric.low is None or metric.high is None else (metric.low, metric.high)
 
 
 def _models_ahead(task: TaskStanding, tiers: Mapping[str, int]) -> dict[str, int]:
     """Return how many models of its tier have a higher score than each model."""
-    means = {label: metric.mean for label, run in task.runs.items() if (metric := run.results.primary_metric)}
+    means = {label: metric.mean for label, run in task.runs.items() if (metric := run.ranking_metric)}
     return {
         label: sum(means[other] > mean for other in means if tiers[other] == tiers[label])
         for label, mean in means.items()
@@ -126,7 +125,7 @@ def _score_cell(run: ScoredRun | None, ahead: Mapping[Path, Comparison]) -> Cell
     if run is None:
         return Cell(None)
     results = run.results
-    cell = metric_cell(results.primary_metric)
+    cell = metric_cell(run.ranking_metric)
     incomplete = not results.coverage.is_complete
     trained = (f"trained on {results.trained_on} of its videos: no rank",) if results.trained_on else ()
     notes = (*cell.notes, *(_missing_samples(results) if incomplete else ()), *trained)

@@ -6,7 +6,7 @@ Names no benchmark: `Benchmark.paper_tables` receives the samples of every model
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from barista_bench.benchmarks import Benchmark, get_benchmark
 from barista_bench.core.model_samples import ModelSamples, sample_name
 from barista_bench.data.dataset import config_names, open_examples
 from barista_bench.errors import BaristaError, ConfigError, DataError
+from barista_bench.judging.chosen import JudgedRuns as JudgedRuns
 from barista_bench.judging.judged_run import JudgedRun, raw_scores
 from barista_bench.reporting.judges import labelled_judges
 from barista_bench.runs.score.scoring import ScoredRun
@@ -21,8 +22,6 @@ from barista_bench.tables import Table
 
 RunsByLabel = Sequence[tuple[str, ScoredRun]]
 """Runs of one benchmark by their models' labels."""
-JudgedRuns = Mapping[Path, Sequence[JudgedRun]]
-"""Judges' results for a run, by its folder."""
 
 
 @dataclass(frozen=True, slots=True)

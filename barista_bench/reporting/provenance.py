@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from barista_bench.benchmarks import BENCHMARKS
+from barista_bench.core.model_names import description
 from barista_bench.reporting.leaderboard import TaskStanding
 from barista_bench.runs.described import SHORT
 from barista_bench.runs.score.results import Results
@@ -124,7 +125,7 @@ def _models(tasks: Sequence[TaskStanding]) -> Table:
     for task in tasks:
         for label, run in task.runs.items():
             by_label[label].append(run)
-    columns = (*text_columns("model", "asked as", "revision"), *number_columns("", "answers"))
+    columns = (*text_columns("model", "what it is", "asked as", "revision"), *number_columns("", "answers"))
     columns += text_columns("decoding", "run", "versions")
     versions = {label: {_versions(run.results) for run in runs} for label, runs in by_label.items()}
     shared_versions = set[str]().union(*versions.values())
@@ -133,7 +134,8 @@ def _models(tasks: Sequence[TaskStanding]) -> Table:
         results = [run.results for run in runs]
         rows.append(
             (
-                *(label, _one_of({each.model.label for each in results}, "names")),
+                *(label, description(results[0].model.name)),
+                _one_of({each.model.label for each in results}, "names"),
                 _one_of({(each.model.revision or "")[:SHORT] for each in results}, "revisions") or None,
                 sum(each.coverage.scored for each in results),
                 *(_one_of({decoding(each) for each in results}, "ways"), _dates(runs) or None),

@@ -43,7 +43,7 @@ def answers(standing: TaskStanding, analyses: Analyses, breakdown: KeyGroups | N
     label, run = next(iter(standing.runs.items()))
     if run.results.model.name == REFERENCE:
         return _answer_only("no model was asked")
-    if run.results.primary_metric is None:
+    if run.ranking_metric is None:
         return _answer_only(label, "no scored sample")
     task = run.task.benchmark, run.task.name
     gaps = [
@@ -55,7 +55,7 @@ def answers(standing: TaskStanding, analyses: Analyses, breakdown: KeyGroups | N
         _compare_with_baselines([gap for gap in gaps if gap.kind == "text_only"], f"text_only:{label} was not run"),
         _order(run, [gap for gap in gaps if gap.kind in ("shuffled_frames", "first_frame")], label),
         _commonest_failure(label, run, analyses),
-        _weakest_group(label, breakdown),
+        _weakest_group(label, run, breakdown),
     )
 
 
@@ -64,7 +64,7 @@ def _answer_only(text: str, extra: str = "") -> Answers:
 
 
 def _best(label: str, run: ScoredRun, ahead: Comparison | None) -> Cell:
-    metric = run.results.primary_metric
+    metric = run.ranking_metric
     mean = number(metric.mean) if metric else ""
     if ahead is None:
         return Cell(label, mean, notes=(f"No other model to compare {label} with.",))
@@ -122,7 +122,8 @@ def _commonest_failure(label: str, run: ScoredRun, analyses: Analyses) -> Cell:
     return Cell(words(row.kind), share, notes=(sentence,), query=(("failure", row.kind), ("model", label)))
 
 
-def _weakest_group(label: str, breakdown: KeyGroups | None) -> Cell:
+def _weakest_group(label: str, run: ScoredRun, breakdown: KeyGroups | None) -> Cell:
+    """Return the group with the lowest primary score, beside the highest and that of all examples."""
     groups = {
         value: of_value[label]
         for value, of_value in (breakdown.values.items() if breakdown else ())
@@ -135,7 +136,10 @@ def _weakest_group(label: str, breakdown: KeyGroups | None) -> Cell:
     worst, best = (shorten_name(value) or "none" for value in (low, high))
     if means[0] == means[1]:
         return Cell("nowhere", means[0], notes=(f"{means[0]} in every group by {words(breakdown.key)}.",))
-    sentence = f"By {words(breakdown.key)}: {means[0]} for {worst}, against {means[1]} for {best}."
+    overall = run.results.primary_metric
+    of_all = f" and {number(overall.mean)} for all examples" if overall else ""
+    metric = words(run.results.primary)
+    sentence = f"{metric} by {words(breakdown.key)}: {means[0]} for {worst}, against {means[1]} for {best}{of_all}."
     query = (("key", breakdown.key), ("value", low), ("model", label))
     return Cell(f"{words(breakdown.key)}: {worst}", means[0], notes=(sentence,), query=query)
 

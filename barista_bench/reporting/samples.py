@@ -7,13 +7,14 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate, groupby
 from typing import NamedTuple
 
 from barista_bench.core.guarding import attempt
 from barista_bench.core.prompt import Prompt, TextPart
 from barista_bench.core.task import Example, ExplanationRow, Fields, FrameRef, Json, OverlayKind, Prediction, Task
+from barista_bench.reporting.aided import Beside, aided_answers, causes_of
 from barista_bench.reporting.judges import SampleVerdicts
 from barista_bench.runs.score.samples import ScoredSample
 from barista_bench.runs.score.scoring import ScoredRun
@@ -51,7 +52,8 @@ class ShownAnswer:
 
     `parsed` is the parsed answer as JSON, empty if parsing failed; `boxes` are the answered boxes. `failures` are its
     kinds of failure. `earlier` are the answers to the earlier questions of tasks that ask in several steps. `verdicts`
-    are by judges: judge with criterion, and the verdict in words.
+    are by judges: judge with criterion, and the verdict in words. `aided` are titles and texts of the same
+    question with aids.
     """
 
     repetition: int
@@ -67,6 +69,7 @@ class ShownAnswer:
     verdicts: tuple[tuple[str, str], ...] = ()
     failures: tuple[str, ...] = ()
     earlier: tuple[str, ...] = ()
+    aided: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +139,8 @@ def section_samples(
     `verdicts` are judges' texts on the samples of each run; empty without judges.
     """
     examples = runs[0].examples
-    names = score_names(runs)
+    names, causes = score_names(runs), [causes_of(run) for run in runs]
+    beside = [aided_answers(run, max_text) for run in runs]
     by_example: list[dict[str, list[ScoredSample]]] = [defaultdict(list) for _ in runs]
     for run, samples_of in zip(runs, by_example, strict=True):
         for sample in run.samples:
@@ -145,10 +149,15 @@ def section_samples(
     for index in spread(len(examples.examples), max_samples):
         example = examples.examples[index]
         answers = [
-            _model_answers(run, samples_of[example.example_id], names, max_text, run_verdicts)
-            for run, samples_of, run_verdicts in zip(runs, by_example, verdicts or [{}] * len(runs), strict=True)
+            _model_answers(run, samples_of[example.example_id], names, max_text, run_verdicts, aided)
+            for run, samples_of, run_verdicts, aided in zip(
+                runs, by_example, verdicts or [{}] * len(runs), beside, strict=True
+            )
         ]
-        samples.append(_sample(section, index, runs[0], example, tuple(answers), max_text))
+        shown = _sample(section, index, runs[0], example, tuple(answers), max_text)
+        named = tuple(dict.fromkeys(cause for each in causes for cause in each.get(example.example_id, ())))
+        groups = {"cause of the error": named or ("none named",)} if any(causes) else {}
+        samples.append(replace(shown, groups={**shown.groups, **groups}))
     return tuple(samples)
 
 
@@ -233,9 +242,19 @@ def _indented_json(value: Fields) -> str:
 
 
 def _model_answers(
-    run: ScoredRun, samples: Sequence[ScoredSample], names: Sequence[str], max_text: int, verdicts: SampleVerdicts
+    run: ScoredRun,
+    samples: Sequence[ScoredSample],
+    names: Sequence[str],
+    max_text: int,
+    verdicts: SampleVerdicts,
+    aided: Beside,
 ) -> ModelAnswers:
-    answers = tuple(_answer(run.task, sample, names, max_text, verdicts.get(sample.name, ())) for sample in samples)
+    answers = tuple(
+        replace(
+            _answer(run.task, sample, names, max_text, verdicts.get(sample.name, ())), aided=aided.get(sample.name, ())
+        )
+        for sample in samples
+    )
     means = []
     for column in range(len(names)):
         scores = [score for answer in answers if (score := answer.scores[column]) is not None]

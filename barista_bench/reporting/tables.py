@@ -56,6 +56,11 @@ def metric_cell(metric: MetricValue | None, query: Query = ()) -> Cell:
     return Cell(value, spread, notes=(interval(*ends),) if ends else (), bar=bar, query=query)
 
 
+def score_heading(run: ScoredRun) -> str:
+    """Return the name of the score that ranks models: the judge's, or the task's primary metric."""
+    return run.score_note or words(run.results.primary)
+
+
 def p_text(p: float) -> str:
     """
     >>> p_text(0.0004), p_text(0.5)
@@ -107,6 +112,32 @@ def coverage(models: Sequence[LabelledResults]) -> Table:
         rows.append((label, results.repetitions, *totals, *by_status, Cell(missing, warn=missing > 0), *dropped))
     note = "Dropped entries could not be read: the answers count without them." if has_dropped else ""
     return Table.of("Coverage", columns, rows, note)
+
+
+def positions(models: Sequence[LabelledResults]) -> Table | None:
+    """Return one row for each model: its answers and the right answers by letter; None for other questions."""
+    found = [(label, results.letters) for label, results in models if results.letters is not None]
+    names = sorted({name for _, letters in found for name in (*letters.answered, *letters.right)})
+    if len(names) < 2:
+        return None
+    columns = (
+        *text_columns("model"),
+        *number_columns("", "position bias"),
+        *number_columns("answered (right)", *names),
+    )
+    rows: Iterable[Sequence[Cell | str]] = (
+        (
+            label,
+            Cell(letters.bias, warn=bool(letters.in_words)),
+            *(Cell(letters.answered.get(name, 0), f"({letters.right.get(name, 0)})") for name in names),
+        )
+        for label, letters in found
+    )
+    note = (
+        "Readable answers by letter, and how often each letter is right in their questions. Position bias is the "
+        "fraction of answers whose letter would have to change for the two to agree. Guessing has some by chance."
+    )
+    return Table.of("Position bias", columns, rows, note)
 
 
 def ties(models: Sequence[LabelledResults]) -> str:
@@ -310,7 +341,10 @@ def _by_key(tasks: Sequence[TaskRuns], key: str, title: str) -> Table | None:
     ]
     columns = [*text_columns(words(key), "model")]
     for heading, runs in tasks_with_key:
-        columns.append(Column(", ".join(_union([words(run.task.sample_score)] for run in runs.values())), heading))
+        name = next(iter(runs.values())).score_note
+        columns.append(
+            Column(name or ", ".join(_union([words(run.task.sample_score)] for run in runs.values())), heading)
+        )
     blocks = [_group_scores(runs, key) for _, runs in tasks_with_key]
     values = sorted({value for block in blocks for _, value in block})
     if len(values) < 2:
@@ -343,8 +377,8 @@ def _group_scores(runs: Mapping[str, ScoredRun], key: str) -> dict[tuple[str, st
     scores: dict[tuple[str, str], list[float]] = defaultdict(list)
     for label, run in runs.items():
         for sample in run.samples:
-            score = sample.scores.get(run.task.sample_score)
-            if score is not None and math.isfinite(score) and sample.is_counted and key in sample.example.metadata:
+            score = run.score_of(sample)
+            if score is not None and key in sample.example.metadata:
                 scores[label, str(sample.example.metadata[key])].append(score)
     return scores
 

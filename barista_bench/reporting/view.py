@@ -12,16 +12,19 @@ from barista_bench.errors import ConfigError
 from barista_bench.reporting import diagnosis, judges, paper, tables
 from barista_bench.reporting.analyses import Analyses, best_first
 from barista_bench.reporting.breakdowns import breakdown_table, key_groups
+from barista_bench.reporting.facts import difficulty_tables, fact_tables
 from barista_bench.reporting.judges import LabelledJudge
 from barista_bench.reporting.leaderboard import Leaderboard, TaskStanding, leaderboard
 from barista_bench.reporting.paper import JudgedRuns, PaperPart
 from barista_bench.reporting.provenance import Provenance, provenance
 from barista_bench.reporting.questions import Answers, answers, question_table
 from barista_bench.reporting.samples import Sample, score_names, section_samples
+from barista_bench.reporting.stopped import TITLE as STOPPED
 from barista_bench.runs.score.comparability import Comparability, distinguishing_parts
 from barista_bench.runs.score.labels import differing_media
 from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.stats import PropagationGraph, comparable_groups
+from barista_bench.stats.repetitions import repeated_scores
 from barista_bench.tables import Table, number
 
 
@@ -116,17 +119,30 @@ class Report:
     def warnings(self) -> tuple[str, ...]:
         """Return warnings that a reader must see first, with the section's name if there are several."""
         has_several = len(self.sections) > 1
-        return tuple(
-            f"{section.heading}: {warning}" if has_several else warning
-            for section in self.sections
-            for warning in section.warnings
+        stopped = [
+            f"{len(table.rows)} of the runs stopped early and have no score: see {STOPPED} across tasks."
+            for table in self.across
+            if table.title == STOPPED
+        ]
+        return (
+            *stopped,
+            *(
+                f"{section.heading}: {warning}" if has_several else warning
+                for section in self.sections
+                for warning in section.warnings
+            ),
         )
 
 
 def build_report(
-    runs: Sequence[ScoredRun], *, title: str | None = None, judged_runs: JudgedRuns | None = None, analyses: Analyses
+    runs: Sequence[ScoredRun],
+    *,
+    title: str | None = None,
+    judged_runs: JudgedRuns | None = None,
+    analyses: Analyses,
+    stopped: Table | None = None,
 ) -> Report:
-    """Build the report over `runs`; comparable runs share a section.
+    """Build the report over `runs`; comparable runs share a section. `stopped` is the table of runs without a score.
 
     Raises:
         ConfigError: there are no runs.
@@ -153,12 +169,13 @@ def build_report(
     papers = tuple(_papers(sections, judged_runs or {}))
     tasks = [(section.heading, section.standing.runs) for section in sections]
     summaries = (*tables.by_group(tasks), tables.tokens(tasks)) if len(sections) > 1 else ()
+    curves = difficulty_tables([runs for _, runs in tasks]) if len(sections) > 1 else ()
     return Report(
         title=title or _title(sections),
         provenance=provenance(standings),
         boards=tuple(_boards(sections, analyses)),
         sections=sections,
-        across=(*filter(None, summaries), *_diagnosis(analyses)),
+        across=(*_without_none(stopped, *summaries), *_diagnosis(analyses), *curves),
         graphs=tuple(analyses.graphs),
         papers=tuple(part for part in papers if part.tables),
         left_out=(*analyses.left_out, *(part.left_out for part in papers if part.left_out)),
@@ -207,6 +224,7 @@ def _diagnosis(analyses: Analyses) -> Iterator[Table]:
     if analyses.consistency:
         yield diagnosis.consistency(analyses.consistency)
     yield from map(diagnosis.propagation, analyses.graphs)
+    yield from fact_tables(analyses.facts)
 
 
 def _papers(sections: Sequence[Section], judged_runs: JudgedRuns) -> Iterator[PaperPart]:
@@ -244,6 +262,9 @@ def _section(standing: TaskStanding, address: str, judged_runs: JudgedRuns, anal
     failures = diagnosis.failures([(label, analyses.failures.get(folder, ())) for label, folder in folders.items()])
     primary = runs[0].results.primary
     thoughts = [(label, analyses.thoughts.get(folder, ())) for label, folder in folders.items()]
+    repeated = [
+        (label, repeated_scores(run, judges.sample_scores(by_judge, label))) for label, run in standing.runs.items()
+    ]
     return Section(
         standing=standing,
         address=address,
@@ -257,11 +278,13 @@ def _section(standing: TaskStanding, address: str, judged_runs: JudgedRuns, anal
             diagnosis.comparisons(comparisons) if comparisons else None,
             *(table for table in judge_tables if table.title == judges.OVERVIEW),
             diagnosis.thoughts(thoughts, primary),
+            diagnosis.repetitions(repeated, runs[0].task.sample_score),
         ),
         breakdowns=tuple(breakdown_table(key, labels, primary) for key in groups),
         failures=_without_none(failures),
         others=_without_none(
             tables.coverage(models),
+            tables.positions(models),
             *(table for table in judge_tables if table.title != judges.OVERVIEW),
             *tables.details(models),
             tables.costs(models),
@@ -301,6 +324,12 @@ def _warnings(models: Sequence[tables.LabelledResults]) -> tuple[str, ...]:
         "Its figures stand on the others alone and cannot be compared."
         for label, results in models
         if not results.coverage.is_complete
+    ]
+    warnings += [
+        f"{label} was asked a part of the set: {part.asked} of {part.of} examples ({part.words}). "
+        "It has no rank beside whole sets."
+        for label, results in models
+        if (part := results.dataset.part)
     ]
     warnings += [f"{label}: {note}." for label, results in models for note in results.notes_in_words]
     if len({results.repetitions for _, results in models}) > 1:

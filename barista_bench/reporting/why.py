@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import replace
+from typing import Final, NamedTuple
 
-from barista_bench.diagnosis.records import Diagnosis, causes, sentences
+from barista_bench.aids.levels import Level
+from barista_bench.diagnosis.records import Diagnosis, causes, headline, sentences
+from barista_bench.tables import Column, Table
 
 WIDTH = 360
 """Width of a bar in SVG units; the middle is 0, the ends are -1 and 1."""
-_FILLS = {"objects": "#0f766e", "states": "#b45309", "relations": "#6d28d9", "activities": "#be185d"}
+_FILLS: Final[dict[Level, str]] = {
+    "moment": "#1d4ed8",
+    "zoom": "#0e7490",
+    "marks": "#4d7c0f",
+    "objects": "#0f766e",
+    "states": "#b45309",
+    "relations": "#6d28d9",
+    "activities": "#be185d",
+}
 _TEXT, _REMAINDER = "#b91c1c", "#8a8a8a"
 
 
@@ -29,6 +40,7 @@ class Why(NamedTuple):
     heading: str
     facts: str
     parts: tuple[Part, ...]
+    lead: str
     sentences: tuple[str, ...]
 
 
@@ -40,28 +52,40 @@ def why_it_fails(diagnoses: Sequence[Diagnosis]) -> tuple[Why, ...]:
             heading=f"{each.model}: {each.task}",
             facts=f"{each.examples} examples of {each.videos} videos, {each.metric}, design {each.design}",
             parts=_parts(each),
+            lead=headline(each, adjusted),
             sentences=tuple(sentences(each, adjusted)),
         )
         for each in diagnoses
     )
 
 
-def _parts(diagnosis: Diagnosis) -> tuple[Part, ...]:
-    """Return the parts of a bar, which add up to the score missing without aids.
+def why_table(diagnoses: Sequence[Diagnosis]) -> Table:
+    """Return the bars as a drawn table: a bar for each model and task, a row for each part."""
+    bars = [{name: value for name, value, _ in _values(each)} for each in diagnoses]
+    names = dict.fromkeys(name for bar in bars for name in bar)
+    columns = (Column("part", "fraction of the score", numeric=False), *(Column(each.subject) for each in diagnoses))
+    table = Table.of("Why it fails", columns, [(name, *(bar.get(name) for bar in bars)) for name in names])
+    return replace(table, drawn="stack")
 
-    The parts are the share of each level, the effect of any text, and the remainder with all aids. They are drawn end
-    to end, from zero to either side.
+
+def _values(diagnosis: Diagnosis) -> list[tuple[str, float, str]]:
+    """Return name, value and colour of the parts, which add up to the score missing without aids.
+
+    The parts are the share of each level, the effect of any text, and the remainder with all aids.
     """
     named: list[tuple[str, float | None, str]] = [
         (level, told.share.value, _FILLS[level]) for level, told in diagnosis.levels.items()
     ]
     named.append(("any text", diagnosis.text.value, _TEXT))
     named.append((diagnosis.remainder_name, diagnosis.remainder.value, _REMAINDER))
+    return [(name, value, fill) for name, value, fill in named if value is not None]
+
+
+def _parts(diagnosis: Diagnosis) -> tuple[Part, ...]:
+    """Return the parts of a bar, drawn end to end, from zero to either side."""
     right = left = WIDTH / 2
     parts = []
-    for name, value, fill in named:
-        if value is None:
-            continue
+    for name, value, fill in _values(diagnosis):
         width = abs(value) * WIDTH / 2
         left -= width if value < 0 else 0
         parts.append(Part(name, value, round(left if value < 0 else right, 2), round(width, 2), fill))

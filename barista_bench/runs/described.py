@@ -40,9 +40,10 @@ class ModelInfo(Strict):
 
     @property
     def label(self) -> str:
-        """Return the model's name for comparisons; an adapter, identified by its content, makes it another model."""
-        adapter = self.settings.get("adapter")
-        return f"{self.name} + adapter {adapter[:SHORT]}" if isinstance(adapter, str) and adapter else self.name
+        """Return the model's name for comparisons; an adapter, by its content, and worked examples make it another."""
+        adapter, shots = self.settings.get("adapter"), self.settings.get("shots")
+        name = f"{self.name} + adapter {adapter[:SHORT]}" if isinstance(adapter, str) and adapter else self.name
+        return f"{name} + {shots} shots" if isinstance(shots, int) else name
 
 
 MAX_FILE = 2**20

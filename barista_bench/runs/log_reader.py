@@ -29,6 +29,7 @@ from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.owned_folders import refuse_inside, replacing_folder
 from barista_bench.files.reading import read_json_lines
 from barista_bench.files.writing import atomic_write, sync
+from barista_bench.runs.data_location import moved_data
 from barista_bench.runs.log.inputs import INPUTS_FILE, digest, merge_inputs, read_inputs, sample_keys
 from barista_bench.runs.log.sample_log import (
     LOCK_WAIT,
@@ -50,7 +51,6 @@ from barista_bench.runs.run_folder import (
     RunDescription,
     first_difference,
     judge_folders,
-    moved_data,
     read_run,
     write_run,
 )

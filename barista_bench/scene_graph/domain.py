@@ -45,10 +45,11 @@ class PlaceWords(DomainRecord, frozen=True):
     pair.
 
     `is_part`: the first thing is a part of the second. `belongs`: the second thing distinguishes the first from others,
-    as in the lid of the jar.
+    as in the lid of the jar. `enclosed`: the words if the first thing is inside the outline of the second.
     """
 
     words: str
+    enclosed: str = ""
     inverse: str | None = None
     excludes: tuple[str, ...] = ()
     is_part: bool = False

@@ -106,9 +106,26 @@ def hand_side(category: str) -> Side | None:
     return next((side for side in ("left", "right") if {side, "hand"} <= parts), None)
 
 
+PARTICLES = ("up", "down", "off", "out", "away")
+"""Words that belong to the verb before them."""
+
+
+def verb_and_noun(name: str) -> tuple[str, str]:
+    """Return the verb and the noun of an activity or step, in lower case.
+
+    >>> verb_and_noun("Open milk carton"), verb_and_noun("Pick up mug"), verb_and_noun("Turn off machine")
+    (('open', 'milk carton'), ('pick', 'mug'), ('turn off', 'machine'))
+    """
+    verb, _, noun = name.strip().lower().partition(" ")
+    particle, _, rest = noun.partition(" ")
+    if particle not in PARTICLES or not rest:
+        return verb, noun
+    phrase = f"{verb} {particle}"
+    return verb if speak(verb) == phrase else phrase, rest
+
+
 def _verb_noun(row: Segment) -> tuple[str, str]:
-    verb, _, noun = row.name.strip().lower().partition(" ")
-    return verb, noun
+    return verb_and_noun(row.name)
 
 
 def _add_values(

@@ -20,6 +20,7 @@ from pycocotools import mask as coco_mask
 _LONGEST_OUTLINE = 100
 """Longest outline of a mask's polygons, in heights and widths of the frame: its rasteriser takes 200 bytes a pixel."""
 _CORNERS_OF_ELLIPSE = 72
+NO_CORNERS = "no polygon has three corners"
 _MOST_BYTES, _MOST_PIXELS = 2**26, 2**26
 """Of a picture of labels."""
 
@@ -57,7 +58,7 @@ def mask_of_polygons(
             return f"polygons up to {index} have outlines of {perimeter:.0f} pixels, far more than a frame has room for"
         pieces.append(polygon)
     if not pieces:
-        return "no polygon has three corners"
+        return NO_CORNERS
     encoded = coco_mask.frPyObjects([list(piece) for piece in pieces], height, width)
     if even_odd and len(encoded) > 1:
         odd = np.bitwise_xor.reduce(coco_mask.decode(encoded), axis=2)

@@ -20,6 +20,8 @@ from tqdm import tqdm
 from barista_bench.cluster import map_in_processes
 from barista_bench.errors import DataError, VideoError
 from barista_bench.media.video import FrameReader, open_reader
+from barista_bench.media.video.index import track_note
+from barista_bench.media.video.pyav_reader import PyavReader
 from barista_bench.scene_graph.masks import Rle, mask_boxes, parse_segmentations
 from barista_bench.scene_graph.reading import Problem, ProblemLog
 from barista_bench.scene_graph.release import ANNOTATION_FILE, VIDEO_FILE, Layer
@@ -235,7 +237,10 @@ def _check_video(graph: VideoGraph, path: Path, log: ProblemLog, *, decode: bool
     try:
         with open_reader(path) as reader:
             frames, size = len(reader), reader.size
-            undecodable = _undecodable_frames(reader, range(frames) if decode else [frames - 1])
+            if decode and isinstance(reader, PyavReader):
+                undecodable = reader.undecodable()
+            else:
+                undecodable = _undecodable_frames(reader, range(frames) if decode else [frames - 1])
     except DataError as error:
         what, _, remedy = str(error).partition(". Fix: ")
         log.error("", what, remedy or "fetch the video again")
@@ -244,6 +249,8 @@ def _check_video(graph: VideoGraph, path: Path, log: ProblemLog, *, decode: bool
         named = ", ".join(map(str, undecodable[:_MOST_NAMED])) + (", ..." if len(undecodable) > _MOST_NAMED else "")
         what = f"{len(undecodable)} of {frames} frames cannot be decoded: {named}"
         log.error("", what, "fetch the video again, or re-encode it and correct its annotation")
+    if path.is_file() and (note := track_note(str(path))):
+        log.warning("", note, "keep one video track: ffmpeg -i IN -map 0:v:0 -c copy OUT.mp4")
     remedy = "fetch the video that belongs to this annotation"
     if frames != metadata.frame_count:
         log.error("", f"holds {frames} frames where the annotation says {metadata.frame_count}", remedy)

@@ -23,6 +23,7 @@ from barista_bench.scene_graph.masks import Rle, decode_mask, parse_segmentation
 from barista_bench.scene_graph.reading import Problem, ReleaseRecords
 from barista_bench.scene_graph.release import (
     ANNOTATION_FILE,
+    Layer,
     ReleaseAnnotation,
     ReleaseAttribute,
     ReleaseRelation,
@@ -324,6 +325,17 @@ class VideoGraph:
     def steps(self, span: Span = None, *, inclusive: bool = False) -> list[Segment]:
         """Return process steps with a frame in the span, as `activities` does for activities."""
         return _overlapping(self._steps, span, inclusive)
+
+    @property
+    def empty_layers(self) -> frozenset[Layer]:
+        """Return the sections without any record."""
+        counts: dict[Layer, int] = {
+            "attributes": len(self.attributes_table.start),
+            "relations": len(self.relations_table.start),
+            "activities": len(self._activities),
+            "process_steps": len(self._steps),
+        }
+        return frozenset(layer for layer, count in counts.items() if not count)
 
     def _instances(self) -> Instances:
         columns = self.records.annotation_columns()

@@ -18,6 +18,8 @@ since samples of one unit resemble each other.
     baseline_gaps(runs)                   -> (BaselineGap, ...)
     consistency(run)                      -> Consistency | None      None for a single run
     failure_rows(run)                     -> (FailureRow, ...)
+    cross_propagation(runs, label)        -> PropagationGraph        across benchmarks, for one model
+    fact_answers(runs)                    -> FactAnswers             one fact in several formats, for one model
     run_labels(runs)                      -> {folder: label}         names of models in all of these
 """
 
@@ -55,8 +57,18 @@ from barista_bench.stats.comparison import (
     compare_pair as compare_pair,
     compare_runs as compare_runs,
 )
+from barista_bench.stats.facts import (
+    FactConsistency as FactConsistency,
+    FormatRow as FormatRow,
+    PriorRow as PriorRow,
+    fact_answers as fact_answers,
+    fact_consistency as fact_consistency,
+    format_rows as format_rows,
+    prior_rows as prior_rows,
+)
 from barista_bench.stats.propagation import (
     PropagationEdge as PropagationEdge,
     PropagationGraph as PropagationGraph,
+    cross_propagation as cross_propagation,
     propagation as propagation,
 )

@@ -1,8 +1,8 @@
 """Agreement of tasks on the order of models, and of models and people on the same questions.
 
 Orders: Kendall's tau-b (paper, A.7 and table 16). As in the paper, a model's score on a task is the mean of its sample
-scores, pooled over examples and runs. Two tasks with a high tau order the models alike; a low or negative tau means
-that one order does not predict the other.
+scores, pooled over examples and runs; for text tasks the judge's scores, if the runs have them (`ScoredRun.judged`).
+Two tasks with a high tau order the models alike; a low or negative tau means that one order does not predict the other.
 
 Answers: the agreement of people is a ceiling that the reference does not show. Choices are compared by the fraction of
 equal choices and by Krippendorff's alpha, which subtracts agreement by chance, for any number of raters who need not
@@ -64,6 +64,7 @@ def rank_agreement(runs: Sequence[ScoredRun], *, labels: Labels | None = None) -
     distinctions = distinguishing_parts([run.results.comparability for run in runs])
     names = [
         f"{f'{run.task.benchmark} / ' if has_several else ''}{run.task.name}{f' ({difference})' if difference else ''}"
+        f"{f': {run.score_note}' if run.score_note else ''}"
         for run, difference in zip(runs, distinctions, strict=True)
     ]
     means: dict[str, dict[str, float]] = {}
@@ -71,7 +72,8 @@ def rank_agreement(runs: Sequence[ScoredRun], *, labels: Labels | None = None) -
         model = labels[run.folder]
         if task in means.setdefault(model, {}):
             raise DataError(f"{run.folder}: a second run of {task} by {model}. Fix: name one run a model and task")
-        means[model][task] = float(np.mean([s.scores[run.task.sample_score] for s in run.samples if s.is_counted]))
+        if scores := [score for sample in run.samples if (score := run.score_of(sample)) is not None]:
+            means[model][task] = float(np.mean(scores))
     tasks = tuple(dict.fromkeys(names))
     complete = {model: by_task for model, by_task in means.items() if len(by_task) == len(tasks)}
     if len(tasks) < 2 or len(complete) < FEWEST_MODELS:

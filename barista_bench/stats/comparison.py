@@ -28,13 +28,13 @@ from barista_bench.core.resampling import (
     metric_interval,
     metrics_of_units,
 )
-from barista_bench.core.statistics import Floats, SumStatistics, fraction
-from barista_bench.core.task import Task
+from barista_bench.core.statistics import Floats, SumStatistics, fraction, holm
+from barista_bench.core.task import Example, Task
 from barista_bench.errors import DataError
 from barista_bench.runs.score.comparability import ABOUT_EXAMPLES, differences
 from barista_bench.runs.score.labels import run_labels
 from barista_bench.runs.score.samples import ScoredSample, by_repetition
-from barista_bench.runs.score.scoring import ScoredRun
+from barista_bench.runs.score.scoring import ScoredRun, split_stopped
 
 TIE = 1e-12
 """Smaller differences are rounding errors."""
@@ -116,10 +116,13 @@ def compare_runs(
 ) -> tuple[Comparison, ...]:
     """Compare every pair of runs of the same task, in the given order, corrected together; named by `run_labels`.
 
+    Runs that stopped early are left out: `StoppedRun` says what is known of them.
+
     Raises:
         DataError: no task has two runs, or two runs of one task differ in examples or rules.
     """
     by_task: dict[tuple[str, str], list[ScoredRun]] = defaultdict(list)
+    runs, _ = split_stopped(runs)
     for run in runs:
         by_task[run.task.benchmark, run.task.name].append(run)
     pairs = [pair for group in by_task.values() for pair in combinations(group, 2)]
@@ -143,11 +146,18 @@ def compare_pair(
     refuse_different(first, second)
     common = _common_samples(first, second)
     name, score = first.task.primary, first.task.sample_score
-    primary = _difference(name, _metric_sides(first, second, common), common, permutations, level)
-    mean_score = _difference(score, _sample_score_sides(first.task, common), common, permutations, level)
+    if first.judged and second.judged:
+        name = score = first.score_note
+    else:
+        first, second = replace(first, judged=None), replace(second, judged=None)
+    scored_pairs = _scored_pairs(first, second, common)
+    mean_score = _difference(score, _sample_score_sides(first.task, score, scored_pairs), common, permutations, level)
+    primary = mean_score
+    if not first.judged:
+        primary = _difference(name, _metric_sides(first, second, common), common, permutations, level)
     gaps: dict[str, list[float]] = defaultdict(list)
-    for one, other in chain.from_iterable(common.pairs):
-        gaps[one.example.example_id].append(one.scores[score] - other.scores[score])
+    for example, of_first, of_second in scored_pairs:
+        gaps[example.example_id].append(of_first - of_second)
     per_example = np.array([math.fsum(values) / len(values) for values in gaps.values()])
     spread = float(per_example.std(ddof=1)) if len(per_example) > 1 else 0.0
     return Comparison(
@@ -213,20 +223,6 @@ def swapped_sides(comparison: Comparison) -> Comparison:
         first_missing=comparison.second_missing,
         second_missing=comparison.first_missing,
     )
-
-
-def holm(p_values: Sequence[float]) -> list[float]:
-    """Return adjusted p-values, in the given order.
-
-    >>> [round(p, 3) for p in holm([0.01, 0.04, 0.03])]
-    [0.03, 0.06, 0.06]
-    """
-    order = sorted(range(len(p_values)), key=lambda index: p_values[index])
-    adjusted, largest = [0.0] * len(p_values), 0.0
-    for rank, index in enumerate(order):
-        largest = max(largest, min(1.0, (len(order) - rank) * p_values[index]))
-        adjusted[index] = largest
-    return adjusted
 
 
 def refuse_different(first: ScoredRun, second: ScoredRun) -> None:
@@ -306,19 +302,34 @@ def _metric_sides(first: ScoredRun, second: ScoredRun, common: _CommonSamples) -
     return sides
 
 
-def _sample_score_sides(task: Task, common: _CommonSamples) -> list[_Sides]:
+ScoredPair = tuple[Example, float, float]
+"""An example, and the scores of two models' answers to it."""
+
+
+def _scored_pairs(first: ScoredRun, second: ScoredRun, common: _CommonSamples) -> list[ScoredPair]:
+    """Return the sample scores of pairs in which both answers have one. Raises DataError if there is no such pair."""
+    pairs = [
+        (one.example, of_first, of_second)
+        for one, other in chain.from_iterable(common.pairs)
+        if (of_first := first.score_of(one)) is not None and (of_second := second.score_of(other)) is not None
+    ]
+    if not pairs:
+        raise DataError(f"{first.folder} and {second.folder}: no example has two verdicts. Fix: judge both runs")
+    return pairs
+
+
+def _sample_score_sides(task: Task, name: str, pairs: Sequence[ScoredPair]) -> list[_Sides]:
     """Return the statistics of the mean sample score: all repetitions pooled, a row for each side of each unit."""
+    units = sorted({unit_of(task, example) for example, _, _ in pairs})
     rows: dict[tuple[str, int], dict[Hashable, float]] = {
-        (unit, side): {"score": 0.0, "n": 0.0} for unit in common.units for side in (0, 1)
+        (unit, side): {"score": 0.0, "n": 0.0} for unit in units for side in (0, 1)
     }
-    for pair in chain.from_iterable(common.pairs):
-        for side, sample in enumerate(pair):
-            row = rows[unit_of(task, sample.example), side]
-            row["score"] += sample.scores[task.sample_score]
+    for example, *scores in pairs:
+        for side, score in enumerate(scores):
+            row = rows[unit_of(task, example), side]
+            row["score"] += score
             row["n"] += 1
-    statistics = SumStatistics(
-        list(rows.values()), lambda sums: {task.sample_score: fraction(sums["score"], sums["n"])}
-    )
+    statistics = SumStatistics(list(rows.values()), lambda sums: {name: fraction(sums["score"], sums["n"])})
     both = ResampledRun(statistics, tuple(unit for unit, _ in rows))
     return [_Sides(both.subset(range(0, len(rows), 2)), both.subset(range(1, len(rows), 2)), both)]
 

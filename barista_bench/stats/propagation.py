@@ -1,8 +1,8 @@
 """Errors that occur together across tasks, on the same objects and frames.
 
-The examples of all tasks come from one scene graph, and name their objects (`Example.evidence["object_ids"]`). Two
-examples share an object if both name it and their frames meet: the spans from their first to their last frame overlap.
-`Task.failures` lists the failures of an object.
+The examples of all tasks come from one scene graph, and name their objects (`evidence_objects`). Two examples share an
+object if both name it and their frames meet: the spans from their first to their last frame overlap (`graph_span`), or,
+between benchmarks, are at most `NEAR` frames apart. `Task.failures` lists the failures of an object.
 
 For an ordered pair of tasks, a unit is one object of one answer of the second task, if the same model in the same run
 also answered a question of the first task about that object. The first task erred if any of those answers did. The odds
@@ -14,21 +14,29 @@ does.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 from typing import NamedTuple
 
 import numpy as np
 
+from barista_bench.core.deriving import GraphTask
+from barista_bench.core.example import graph_span
 from barista_bench.core.resampling import interval_weights, metric_interval
 from barista_bench.core.statistics import Floats
 from barista_bench.core.task import evidence_objects
 from barista_bench.errors import DataError
+from barista_bench.runs.score.samples import ScoredSample
 from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.stats.breakdowns import answer_failures
 
 HALDANE = 0.5
+NEAR = 75
+"""Frames between two moments of different benchmarks that count as one: 2.5 s of BARISTA's videos, half a clip of
+HanDyVQA. Each benchmark samples its own frames, so that few are equal."""
+RIGHT = 0.8
+"""Judged score from which a text is right: the highest band of the paper's rubrics, 8 to 10 of 10."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,34 +114,74 @@ def propagation(
         if sources is None or source in sources:
             tables = shared_errors(errors[source], errors[target])
             if tables:
-                edges.append(_edge(source, target, tables))
+                edges.append(edge_of(source, target, tables))
     return PropagationGraph(models[0] if label is None else label, tuple(tasks), tuple(edges))
+
+
+def cross_propagation(runs: Sequence[ScoredRun], label: str) -> PropagationGraph:
+    """Return the graph from tasks over a scene graph to the questions of other benchmarks that were generated from it.
+
+    Args:
+        runs: of one model, over several benchmarks; names of tasks include the benchmark.
+        label: the model's name in the graph.
+    """
+    sources = [run for run in runs if isinstance(run.task, GraphTask)]
+    targets = [run for run in runs if not isinstance(run.task, GraphTask)]
+    errors = {run.folder: object_errors(run) for run in runs}
+    edges = [
+        edge_of(_qualified_name(source), _qualified_name(target), tables)
+        for source in sources
+        for target in targets
+        if (tables := shared_errors(errors[source.folder], errors[target.folder], near=NEAR))
+    ]
+    return PropagationGraph(label, tuple(map(_qualified_name, (*sources, *targets))), tuple(edges))
+
+
+def _qualified_name(run: ScoredRun) -> str:
+    return f"{run.task.benchmark} / {run.task.name}"
 
 
 def object_errors(run: ScoredRun) -> dict[Place, list[ObjectError]]:
     """Return, for each answer and each object of its example, whether the answer erred."""
     errors: dict[Place, list[ObjectError]] = defaultdict(list)
     for sample in (sample for sample in run.samples if sample.record.is_finished):
-        wrong = {name for failure in answer_failures(run.task, sample) for name in failure.objects}
-        frames = [frame.frame_index for frame in sample.example.frames]
+        wrong = set(_wrong_objects(run, sample))
+        video_id, first, last = graph_span(sample.example)
         for name in dict.fromkeys(evidence_objects(sample.example)):
-            key = sample.record.repetition, sample.example.video_id, name
-            errors[key].append(ObjectError(min(frames), max(frames), name in wrong))
+            errors[sample.record.repetition, video_id, name].append(ObjectError(first, last, name in wrong))
     return errors
 
 
-def shared_errors(source: dict[Place, list[ObjectError]], target: dict[Place, list[ObjectError]]) -> dict[str, Floats]:
-    """Return units by video, (4,) each: both erred, only the source, only the target, neither."""
+def _wrong_objects(run: ScoredRun, sample: ScoredSample) -> Iterator[str]:
+    """Yield the objects about which an answer erred.
+
+    An answer that cannot be read, or that a judge scored below `RIGHT`, erred about all objects of its example.
+    """
+    if run.judged is None:
+        yield from (name for failure in answer_failures(run.task, sample) for name in failure.objects)
+    elif sample.prediction is None or ((score := run.score_of(sample)) is not None and score < RIGHT):
+        yield from evidence_objects(sample.example)
+
+
+def shared_errors(
+    source: dict[Place, list[ObjectError]], target: dict[Place, list[ObjectError]], *, near: int = 0
+) -> dict[str, Floats]:
+    """Return units by video, (4,) each: both erred, only the source, only the target, neither.
+
+    `near`: largest distance in frames of two answers about one object.
+    """
     tables: dict[str, Floats] = {}
     for key, answers in target.items():
         for answer in answers:
-            errors_met = [a.has_erred for a in source.get(key, ()) if a.start <= answer.end and answer.start <= a.end]
+            start, end = answer.start - near, answer.end + near
+            errors_met = [a.has_erred for a in source.get(key, ()) if a.start <= end and start <= a.end]
             if errors_met:
                 tables.setdefault(key[1], np.zeros(4))[2 * (not any(errors_met)) + (not answer.has_erred)] += 1
     return dict(sorted(tables.items()))
 
 
-def _edge(source: str, target: str, tables: dict[str, Floats]) -> PropagationEdge:
+def edge_of(source: str, target: str, tables: dict[str, Floats]) -> PropagationEdge:
+    """Return the association of two tasks, from `shared_errors` of them."""
     by_video = np.array(list(tables.values()))
     both, source_only, target_only, neither = map(int, by_video.sum(axis=0))
     logarithms = np.log(odds_ratio((interval_weights(len(tables)) @ by_video).T))

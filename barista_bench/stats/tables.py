@@ -21,6 +21,7 @@ from barista_bench.stats.baselines import baseline_gaps, consistency
 from barista_bench.stats.breakdowns import breakdown_keys, breakdowns, failure_rows
 from barista_bench.stats.comparison import Comparison, compare_runs
 from barista_bench.stats.propagation import propagation
+from barista_bench.stats.repetitions import repeated_scores
 from barista_bench.tables import Table, interval, to_csv
 
 
@@ -38,6 +39,16 @@ def analysis_tables(
             {**asdict(row), **labels} for run, labels in with_labels(runs) if (row := consistency(run)) is not None
         ),
     }
+    tables["repetitions"] = pd.DataFrame(
+        {
+            **{name: getattr(row, name) for name in ("way", "k", "mean", "examples")},
+            "low": row.interval and row.interval.low,
+            "high": row.interval and row.interval.high,
+            **labels,
+        }
+        for run, labels in with_labels(runs)
+        for row in repeated_scores(run)
+    )
     left_out = {}
     makers: dict[str, Callable[[], pd.DataFrame]] = {
         "comparisons": lambda: comparison_table(compare_runs(runs, permutations=permutations)),

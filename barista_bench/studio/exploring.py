@@ -224,7 +224,8 @@ class ReportRoutes(View):
 
     def _make_report(self, work: BackgroundWork) -> None:
         out = Path(self._folder.name) / "report"
-        self.page, _ = write_report(load_results(self._workspace.runs).runs, out, studio=True)
+        results = load_results(self._workspace.runs)
+        self.page, _ = write_report((*results.runs, *results.stopped), out, studio=True)
 
     def _example_frames(self, query: Mapping[str, str]) -> Json:
         """Return video and frames of an example. Raises DataError for an unknown example."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from barista_bench.files.file_cache import FileStamp
 from barista_bench.runs.log.sample_log import SampleRecord, log_files
 from barista_bench.runs.log_reader import run_records
 from barista_bench.runs.run_folder import RunDescription, read_run
-from barista_bench.runs.score.labels import short_name, start_name
+from barista_bench.runs.score.labels import Start, start_labels
 from barista_bench.runs.score.samples import run_task
 from barista_bench.studio.people import verdicts
 from barista_bench.studio.workspace import Json, Workspace
@@ -39,18 +39,25 @@ class GivenAnswers:
     def __init__(self, workspace: Workspace) -> None:
         self._lock = threading.Lock()
         self._runs = [(folder, described) for folder in workspace.runs if (described := _read_description(folder))]
-        self._labels = _labels(self._runs)
+        self._labels = start_labels(
+            [
+                Start(folder, run.name, run.identity.model, run.identity.benchmark, run.identity.task)
+                for folder, run in self._runs
+            ]
+        )
         self._held: LRUCache[tuple[Path, tuple[FileStamp, ...]], _Answers] = LRUCache(_MOST_RUNS)
 
     def to(self, example: Example) -> list[Json]:
         """Return the first answer of each run to an example; `repetitions` is its number of answers."""
         shown = []
         with self._lock:
-            for (folder, run), label in zip(self._runs, self._labels, strict=True):
+            for folder, run in self._runs:
                 if (run.identity.benchmark, run.identity.task) != (example.benchmark, example.task):
                     continue
                 if records := self._answers_of(folder, run).get(example.example_id):
-                    shown.append({"model": label, "repetitions": len(records), **_shown(run, example, records[0])})
+                    shown.append(
+                        {"model": self._labels[folder], "repetitions": len(records), **_shown(run, example, records[0])}
+                    )
         return shown
 
     def _answers_of(self, folder: Path, run: RunDescription) -> _Answers:
@@ -65,19 +72,6 @@ class GivenAnswers:
                 log.warning("%s: its answers are not shown: %s", folder, error)
             self._held[key] = dict(answers)
         return self._held[key]
-
-
-def _labels(runs: Sequence[tuple[Path, RunDescription]]) -> list[str]:
-    """Return the model of each run, with the start's folder if the model ran a task more than once."""
-    names = [run.name or short_name(run.identity.model) for _, run in runs]
-    counts = Counter(
-        (name, run.identity.benchmark, run.identity.task) for name, (_, run) in zip(names, runs, strict=True)
-    )
-    repeated_names = {name for (name, _, _), count in counts.items() if count > 1}
-    return [
-        f"{name} ({start_name(folder, run.identity.task, run.identity.benchmark)})" if name in repeated_names else name
-        for name, (folder, run) in zip(names, runs, strict=True)
-    ]
 
 
 def _shown(run: RunDescription, example: Example, record: SampleRecord) -> Json:

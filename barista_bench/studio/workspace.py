@@ -28,7 +28,8 @@ from barista_bench.files.reading import name_problem
 from barista_bench.files.text_out import make_printable, system_problem
 from barista_bench.media.video.index import VIDEO_SUFFIXES
 from barista_bench.reporting import PAGE
-from barista_bench.runs.run_folder import CONFIG_FILE, data_places, read_run
+from barista_bench.runs.data_location import data_places
+from barista_bench.runs.run_folder import CONFIG_FILE, read_run
 from barista_bench.scene_graph import SceneGraph, VideoGraph
 from barista_bench.scene_graph.release import ANNOTATION_FILE
 

@@ -40,6 +40,8 @@ MEASURES = (
     *(f"vIoU@{t}" for t in THRESHOLDS),
 )
 VIOU = ("reference", "union")
+ROUNDING = 1e-12
+"""Boxes whose IoU differs from 1 by less are equal: they were converted between pixels and an answer's numbers."""
 
 
 def temporal_iou(predicted: Sequence[Interval], reference: Sequence[Interval]) -> float:
@@ -87,7 +89,8 @@ def box_iou(a: Box, b: Box) -> float:
     if width <= 0 or height <= 0:
         return 0.0
     both = width * height
-    return both / ((a[2] - a[0]) * (a[3] - a[1]) + (b[2] - b[0]) * (b[3] - b[1]) - both)
+    iou = both / ((a[2] - a[0]) * (a[3] - a[1]) + (b[2] - b[0]) * (b[3] - b[1]) - both)
+    return 1.0 if iou > 1 - ROUNDING else iou
 
 
 def frame_ious(

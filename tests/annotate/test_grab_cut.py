@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from barista_bench.annotate import grab_cut
 from barista_bench.annotate.grab_cut import GrabCutSegmenter
 from barista_bench.annotate.project import start
 from barista_bench.annotate.proposals import ShapePrompt
@@ -131,3 +132,24 @@ def test_a_stroke_is_one_cut(
     GrabCutSegmenter().segment(picture, [(box, stroke)])
     assert len(stroke) > 5
     assert len(cuts) == 2
+
+
+def test_a_later_click_inside_adds_no_more_than_an_earlier_one_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def cut(crop: np.ndarray, marks: np.ndarray) -> np.ndarray:
+        """The middle; with a click inside, half as much again beside it."""
+        mask = np.zeros(marks.shape, np.bool_)
+        mask[100:200, 100:200] = True
+        mask[100:200, 200:250] = (marks == cv2.GC_FGD).any()
+        return mask & (marks != cv2.GC_BGD)
+
+    monkeypatch.setattr(grab_cut, "_cut", cut)
+    picture, box = np.zeros((320, 320, 3), np.uint8), (40.0, 40.0, 280.0, 280.0)
+    outside, inside = PromptPoint(x=110, y=110, inside=False), PromptPoint(x=225, y=150)
+
+    def area(*points: PromptPoint) -> int:
+        ((mask, _),) = GrabCutSegmenter().segment(picture, [(box, list(points))])
+        return int(mask.sum())
+
+    alone, after_a_small_one = area(inside) - area(), area(outside, inside) - area(outside)
+    assert alone > 4000
+    assert after_a_small_one < 1000

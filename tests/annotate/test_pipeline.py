@@ -207,6 +207,17 @@ def test_another_propagator_in_the_settings_makes_tracks_anew(video: VideoFiles,
     assert "tracks" in propagated(video)
 
 
+@pytest.mark.full
+def test_a_second_propagator_in_the_settings_says_where_it_disagrees(tracked_video: VideoFiles) -> None:
+    assert all(mask.agreement == 1.0 for line in tracked_video.tracks() for mask in line.masks.values())
+    path = tracked_video.project.folder / "project.json"
+    path.write_text(path.read_text().replace('"second_opinion": ""', '"second_opinion": "lucas_kanade"'))
+    second = open_project(tracked_video.project.folder).video(VIDEO)
+    assert "tracks" in propagated(second)
+    agreements = [mask.agreement for line in second.tracks() for mask in line.masks.values()]
+    assert 0 < sum(agreement < 1 for agreement in agreements) < len(agreements)
+
+
 def test_a_broken_video_costs_that_video(small_kitchen: Path, tmp_path: Path) -> None:
     videos = only(small_kitchen, tmp_path / "videos")
     (videos / "broken.mp4").write_bytes(b"no video at all")

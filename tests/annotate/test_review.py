@@ -2,7 +2,7 @@
 
 from barista_bench.annotate.geometry import carry_forward, propose_layers
 from barista_bench.annotate.records import AcceptedKeyframe, KeyframeAttribute, TrackedMask, TrackLine
-from barista_bench.annotate.review import doubtful_frames
+from barista_bench.annotate.review import doubtful_frames, with_agreement
 from barista_bench.scene_graph import Rle
 from barista_bench.scene_graph.domain import load_domain
 from tests.annotate.scenes import HEIGHT, WIDTH, rectangle
@@ -27,6 +27,14 @@ def test_frames_come_by_doubt_and_neither_annotated_ones_nor_those_close_to_a_wo
     assert doubts(lines, (30,)) == [(7, "low confidence"), (20, "low confidence")]
     close = [line(k, 0.5 if k in (10, 12, 15) else 1.0, cup=BOX) for k in range(20)]
     assert doubts(close) == [(10, "low confidence"), (15, "low confidence")]
+
+
+def test_a_frame_on_which_a_second_propagator_disagrees_is_doubtful() -> None:
+    first = [line(k, cup=BOX) for k in range(20)]
+    second = [line(k) if k == 15 else line(k, cup=rectangle(50, 30, 20 if k == 5 else 40, 30)) for k in range(20)]
+    lines = list(with_agreement(first, second, (WIDTH, HEIGHT)))
+    assert [lines[k].masks["cup"].agreement for k in (4, 5, 15)] == [1.0, 0.5, 0.0]
+    assert doubts(lines) == [(15, "propagators disagree"), (5, "propagators disagree")]
 
 
 def test_a_sudden_change_of_area_is_doubtful() -> None:

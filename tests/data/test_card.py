@@ -88,3 +88,7 @@ def test_a_built_folder_says_which_protocol_it_follows(protocol: str, small_rele
     infos = DatasetInfosDict.from_dataset_card_data(card.data)
     assert ("protocol" in infos["referring"].features["metadata"]) == (protocol == "paper")
     assert "protocol" not in infos["hand_object"].features["metadata"], "the examples are the same"
+
+
+def test_every_built_and_published_card_has_the_canary() -> None:
+    assert str(published_card("barista")).count("BARISTA-BENCH CANARY GUID ") == 1

@@ -163,13 +163,24 @@ def test_a_task_without_examples_is_named_and_costs_no_other(tmp_path: Path) -> 
     )
 
 
-def test_an_empty_task_names_the_switches_of_its_sampling_that_may_be_to_blame(tmp_path: Path) -> None:
-    content = document()
-    content["activities"] = []
-    write_release(tmp_path, "v0", content, video=False)
-    task = get_task("barista", "grounding")
+@pytest.mark.parametrize(
+    ("name", "layer", "message"),
+    [
+        ("grounding", "activities", "no activities. Fix: give --sampling grounding.in_activities=false"),
+        ("grounding", "relations", "no relations. Fix: give --sampling grounding.with_relations=false"),
+        ("referring", "activities", "no activities. Fix: give --sampling referring.in_activities=false"),
+        ("activity", "activities", "no activities. Fix: annotate them"),
+        ("relations", "relations", "no relations. Fix: annotate them"),
+        ("hand_object", "relations", "no relations. Fix: annotate them"),
+    ],
+)
+def test_an_empty_task_names_the_missing_section_and_the_switch_that_helps(
+    tmp_path: Path, name: str, layer: str, message: str
+) -> None:
+    write_release(tmp_path, "v0", document() | {layer: []}, video=False)
+    task: GraphTask = get_task("barista", name)
     plan = plan_tasks(SceneGraph(tmp_path), [(task, task.sampling)], split=split_videos)
-    assert "Fix: loosen the sampling (--sampling grounding.in_activities=false or" in str(plan.empty["grounding"])
+    assert f"the graphs record {message}" in str(plan.empty[name])
 
 
 @pytest.mark.parametrize(("key", "near"), [("groundng", "grounding"), ("limitt", "limit")])

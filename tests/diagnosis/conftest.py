@@ -5,17 +5,21 @@ from pathlib import Path
 
 import pytest
 
+from barista_bench.aids.levels import TASK_LEVELS
 from barista_bench.aids.texts import AidBook
 from barista_bench.benchmarks import get_task
 from barista_bench.core.task import Example, Task
 from barista_bench.data.dataset import open_examples
 from tests.conftest import MadeOnce
 
+TASKS = [name for benchmark, name in TASK_LEVELS if benchmark == "barista"]
 SAMPLING = {
-    "relations": {"frame_step": 10},
+    "grounding": {"limit": 120},
+    "hand_object": {"limit": 60},
+    "relations": {"frame_step": 15},
     "referring": {"frame_step": 30},
     "temporal_vqa": {"spacing": 5, "seed": 1},
-    "activity": {"frames": 4},
+    "activity": {"frames": 4, "limit": 30},
 }
 
 

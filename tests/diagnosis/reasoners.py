@@ -1,23 +1,26 @@
-"""Answers from the text of aids: exact reasoners, which should score 1, and literal copiers, which should gain nothing.
+"""Answers from aids: exact reasoners, which should score 1.
 
-Reasoners read the text, and where a task asks a level the truth of that level; never pixels, nor else the target.
+Reasoners read the text and the data of pictures, and where a task asks a level the truth of that level. They read
+nothing else of the target.
 """
 
 import json
 import re
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from itertools import groupby, pairwise
 
-from barista_bench.aids.facts import THE_OBJECT
+from barista_bench.aids.facts import THE_OBJECT, instance_labels
+from barista_bench.aids.texts import AidBook, Part
 from barista_bench.benchmarks.barista.change_detection import Change, _description
 from barista_bench.benchmarks.barista.qa_templates import write_pair
 from barista_bench.benchmarks.barista.reference_text import FrameFacts, Link, Property, one_sentence
-from barista_bench.benchmarks.lexical import content_words
-from barista_bench.core.boxes import BoxFormat, write_box, xywh_to_xyxy
+from barista_bench.core.boxes import DEFAULT_BOX_FORMAT, BoxFormat, write_box, xywh_to_xyxy
 from barista_bench.core.example import Example
 from barista_bench.core.task import Task
 from barista_bench.scene_graph import SceneObject
 from barista_bench.scene_graph.domain import load_domain
+from barista_bench.testing.aid_laws import Reasoner
 
 _LINE = re.compile(
     r"- (?P<words>.*?)(?: (?P<box>\[[^]]*\]))? \((?:at (?P<at>\S+)|from (?P<start>\S+) to (?P<end>\S+))\)"
@@ -50,6 +53,56 @@ def read(text: str, fps: float) -> tuple[dict[str, list[Line]], list[int]]:
             heading = line.split()[0] if line else ""
     shown = _SHOWN.search(text)
     return lines, [round(float(each) * fps) for each in shown[1].split(", ")] if shown else []
+
+
+def exact_reasoner(book: AidBook) -> Reasoner:
+    """A reasoner over parts; `book` supplies the truth of the asked level where the example does not."""
+
+    def reason_parts(task: Task, example: Example, parts: Sequence[Part]) -> str:
+        if task.name == "hand_object":
+            return _hand_object(example, parts, book.size(example))
+        text = "".join(part for part in parts if isinstance(part, str))
+        if task.name == "grounding":
+            return _grounding(example, text, book)
+        return reason(task, example, text, DEFAULT_BOX_FORMAT)
+
+    return reason_parts
+
+
+def _hand_object(example: Example, parts: Sequence[Part], size: tuple[int, int]) -> str:
+    """The truth of the asked level says which named things are in contact; the marks, where these are."""
+    (picture,) = (part for part in parts if not isinstance(part, str))
+    names = {}
+    for part in parts:
+        if isinstance(part, str) and (match := re.match(r"- (\d+): (.*) \(at ", part)):
+            names[int(match[1])] = match[2]
+    marks = [(names[number], tuple(box)) for number, box in picture.marks]
+    answers = []
+    for item in example.target["interactions"]:
+        sides = {"both": ("left hand", "right hand")}.get(item["hand_type"], (f"{item['hand_type']} hand",))
+        hands = [box for side in sides for name, box in marks if name == side]
+        where = tuple(item["object_pixels"])  # tells which of several things of a name is meant
+        box = next(box for name, box in marks if name == item["category"] and box == where)
+        written = [write_box(each, DEFAULT_BOX_FORMAT, *size) for each in (box, *hands)]
+        answers.append({"object_box": written[0], "hand_boxes": written[1:], "hand_type": item["hand_type"]})
+    return json.dumps(answers)
+
+
+def _grounding(example: Example, text: str, book: AidBook) -> str:
+    """The truth of the asked level says what is there, and where; the aids, what is true of each thing."""
+    scene = book._scene(example)
+    boxes = {row.object_id: row.box for row in scene.video.boxes[scene.frames[0]]}
+    lines = [match["words"] for line in text.splitlines() if (match := _LINE.fullmatch(line))]
+    wanted = example.metadata
+    meant = []
+    for object_id, label in instance_labels(scene).items():
+        colors = {line.removeprefix(f"{label}: color ") for line in lines if line.startswith(f"{label}: color ")}
+        stated = [line for line in lines if f"{label} " in f"{line} " and ": " not in line]
+        value, other = wanted["relation"], wanted["related_category"]
+        is_related = not value or any(value in line.lower() and other in line for line in stated)
+        if set(wanted["colors"]) <= colors and is_related:
+            meant.append(boxes[object_id])
+    return json.dumps({"bboxes": [write_box(box, DEFAULT_BOX_FORMAT, *scene.video.size) for box in meant]})
 
 
 def reason(task: Task, example: Example, text: str, box_format: BoxFormat) -> str:
@@ -207,30 +260,3 @@ def _activities(lines: list[Line], shown: list[int]) -> list[Change]:
             for kind, names in (("ended", ended), ("started", started), ("continuing", sorted(before & after))):
                 changes += [_change("activity_progression", kind, name) for name in names]
     return changes
-
-
-def copies(task: Task, example: Example, text: str) -> dict[str, str]:
-    """The answers of literal copiers, by name."""
-    lines = [match["words"] for line in text.splitlines() if (match := _LINE.fullmatch(line))]
-    items = [line.partition(": ")[2] if line.startswith(("mark ", "item ")) else line for line in lines]
-    frequent = Counter(items).most_common(1)[0][0] if items else ""
-    said = {"first": items[0] if items else "", "last": items[-1] if items else "", "frequent": frequent}
-    if task.name == "relations":
-        legend = example.inputs["objects"]
-        label = example.inputs["vocabulary"][0]
-        answers = {}
-        for name, item in said.items():
-            marks = [each["mark"] for each in legend if each["category"] == item] or [legend[0]["mark"]]
-            others = [each["mark"] for each in legend if each["mark"] not in marks] or [0]
-            kinds = {"relation_type": label["relation_type"], "value": label["values"][0]}
-            answers[name] = json.dumps([{"source_id": marks[0], "target_id": others[0], **kinds}])
-        return answers
-    if choices := task.choices(example):
-
-        def nearest(words: str) -> str:
-            counts = Counter(content_words(words))
-            return max(choices, key=lambda label: sum(counts[word] for word in set(content_words(choices[label]))))
-
-        return {name: task.answer_text([nearest(item)], example) for name, item in {**said, "overlap": text}.items()}
-    label = "Description" if task.name == "referring" else "Answer"
-    return {name: f"{label}: {item}" for name, item in {**said, "all": " ".join(items)}.items()}

@@ -6,11 +6,13 @@ a credulous one takes inert text for facts of the question. The truth is the Mon
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 import numpy as np
 
+from barista_bench.core.example import Example
+from barista_bench.diagnosis.conditions import PlannedExample
 from barista_bench.diagnosis.estimates import (
     Estimates,
     PathScores,
@@ -22,6 +24,7 @@ from barista_bench.diagnosis.estimates import (
     shapley,
     uptake_metrics,
 )
+from barista_bench.diagnosis.single_causes import single_causes
 
 LEVELS = ("objects", "states", "relations")
 SETS = tuple(frozenset(told) for size in range(4) for told in combinations(LEVELS, size))
@@ -71,13 +74,18 @@ SETTINGS = {
 
 @dataclass(frozen=True)
 class Study:
-    """Scores (E,) of every set of levels, true and inert; whether the false aid of each level is followed."""
+    """Scores (E,) of every set of levels, true and inert; whether the false aid of each level is followed.
+
+    `again` are the scores of a second repetition, true and inert; `latent` says which faults each example has.
+    """
 
     units: tuple[str, ...]
     true: Mapping[frozenset, np.ndarray]
     inert: Mapping[frozenset, np.ndarray]
     followed: Mapping[str, np.ndarray]
     kept: Mapping[str, np.ndarray]
+    again: tuple[Mapping[frozenset, np.ndarray], Mapping[frozenset, np.ndarray]]
+    latent: Mapping[str, np.ndarray]
 
 
 def study(responder: Responder, rng: np.random.Generator, videos: int, per_video: int) -> Study:
@@ -126,7 +134,10 @@ def study(responder: Responder, rng: np.random.Generator, videos: int, per_video
     true = {told: answer(told, "true") for told in SETS}
     inert = {told: answer(told, "inert") if told else true[told] for told in SETS}
     false = {level: to_false(level) for level in LEVELS}
-    return Study(units, true, inert, *({level: pair[at] for level, pair in false.items()} for at in (0, 1)))
+    followed, kept = ({level: pair[at] for level, pair in false.items()} for at in (0, 1))
+    true_again = {told: answer(told, "true") for told in SETS}
+    inert_again = {told: answer(told, "inert") if told else true_again[told] for told in SETS}
+    return Study(units, true, inert, followed, kept, (true_again, inert_again), latent)
 
 
 def truth(responder: Responder, examples: int = 400_000) -> dict[str, float]:
@@ -182,3 +193,21 @@ def as_values(estimates: Estimates) -> dict[str, object]:
     for level, each in estimates.levels.items():
         values |= {f"gain {level}": each.gain, f"share {level}": each.share, f"uptake {level}": each.uptake}
     return values
+
+
+def named_causes(made: Study) -> tuple[float | None, list[tuple[frozenset, frozenset]]]:
+    """The false rate of single causes, and for each labelled example a named set and the levels that are at fault."""
+    planned = [PlannedExample(replace(_EXAMPLE, example_id=str(at)), LEVELS, ()) for at in range(len(made.units))]
+
+    def scores(each: PlannedExample, condition: tuple) -> list[float]:
+        at, told = int(each.example.example_id), frozenset(aid.level for aid in condition)
+        variant = int(any(aid.variant == "inert" for aid in condition))
+        return [float(game[told][at]) for game in ((made.true, made.inert)[variant], made.again[variant])]
+
+    found = single_causes(planned, "full", 2, scores)
+    faults = [frozenset(level for level in LEVELS if made.latent[level][at]) for at in range(len(made.units))]
+    pairs = [(frozenset(s), faults[int(name)]) for name, sets in found.by_example.items() for s in sets]
+    return found.false_rate, pairs
+
+
+_EXAMPLE = Example("", "", "", "", (), {}, {})

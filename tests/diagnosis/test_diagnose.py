@@ -2,24 +2,29 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+import barista_bench
 from barista_bench.api import run_folders
 from barista_bench.benchmarks import get_task
 from barista_bench.cli.commands import app
 from barista_bench.core.boxes import DEFAULT_BOX_FORMAT
 from barista_bench.data.dataset import open_examples
 from barista_bench.diagnosis.conditions import default_design, ids_by_condition, plan
-from barista_bench.diagnosis.records import causes, read_diagnoses, sentences
-from barista_bench.diagnosis.running import DiagnoseConfig, diagnose
+from barista_bench.diagnosis.records import causes, compared_shares, read_diagnoses, sentences
+from barista_bench.diagnosis.running import DiagnoseConfig, diagnose, plan_tasks
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.hub.checks import check_model
 from barista_bench.models import Completion, GenerationConfig, ModelIdentity, Request
+from barista_bench.plots import draw
 from barista_bench.runs.ask import runner
 from barista_bench.runs.score.scoring import score
+from barista_bench.tables import Table, number_columns, text_columns
 from tests.diagnosis.conftest import Aids
 from tests.diagnosis.reasoners import reason
 
@@ -39,7 +44,7 @@ class Reader:
         self.asked += len(requests)
         if self._stop_after is not None and self.asked > self._stop_after:
             raise KeyboardInterrupt
-        return [[Completion(self._answer(request))] for request in requests]
+        return [[Completion(self._answer(request))] * len(request.seeds) for request in requests]
 
     def _answer(self, request: Request) -> str:
         text = request.prompt.as_text()
@@ -68,6 +73,7 @@ def test_a_reader_that_lacks_only_objects_is_said_to_lack_them(
     assert any(sentence.startswith("Given object boxes, 1.00 ") for sentence in sentences(found, causes([found])))
 
 
+@pytest.mark.full
 def test_a_diagnosis_that_was_killed_goes_on_and_says_the_same(
     config: DiagnoseConfig, kitchen_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -110,8 +116,9 @@ def test_paths_ask_each_example_in_one_order_even_within_a_video(aids_of: Aids) 
     for (_, levels), orders in counts.items():
         if len(levels) == 2 and sum(orders.values()) > 1:
             assert max(orders.values()) - min(orders.values()) <= 1
-    assert default_design(task) == "paths"
-    assert default_design(get_task("barista", "relations")) == "full"
+    assert default_design(task, ["objects", "states"]) == "paths"
+    assert default_design(get_task("barista", "grounding"), ["states", "relations"]) == "full"
+    assert default_design(get_task("barista", "hand_object"), ["marks"]) == "full", "F1 over frames is no mean"
 
 
 def test_a_report_says_why_a_model_fails_and_ranks_no_aided_run(
@@ -133,3 +140,58 @@ def test_a_dry_run_prints_the_plan_and_asks_nothing(kitchen_data: Path, tmp_path
     assert result.exit_code == 0, result.output
     assert f"{4 * LIMIT} answers" in result.output
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.full
+def test_python_diagnoses_as_the_command_does(
+    config: DiagnoseConfig, kitchen_data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "load_model", lambda *_: Reader(kitchen_data))
+    found = barista_bench.diagnose(
+        kitchen_data, "reader", out=config.out, task="relations", limit=LIMIT, workers=1, design="full"
+    )
+    assert found.diagnoses == tuple(diagnose(config))
+    assert "Given object boxes, 1.00" in repr(found)
+    assert "<table" in found._repr_html_()
+
+
+@pytest.mark.full
+def test_the_shares_of_two_models_are_compared_in_pairs(
+    config: DiagnoseConfig, kitchen_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Knowing(Reader):
+        """Sees the objects too."""
+
+        def __init__(self, data: Path) -> None:
+            super().__init__(data)
+            self.identity = ModelIdentity("knowing")
+
+        def _answer(self, request: Request) -> str:
+            return self._task.reference_answer(self._examples[request.request_id], self.box_format)
+
+    for name, kind in (("a", Reader), ("b", Knowing)):
+        monkeypatch.setattr(runner, "load_model", lambda *_, kind=kind: kind(kitchen_data))
+        diagnose(config.model_copy(update={"out": tmp_path / name}))
+    diagnoses = read_diagnoses([tmp_path / "a", tmp_path / "b"])
+    (row,) = compared_shares(diagnoses).values
+    assert row[:4] == ("relations", "objects", "reader", "knowing")
+    assert row[4].value == pytest.approx(1.0)
+    result = CliRunner().invoke(app, ["compare", str(tmp_path / "a"), str(tmp_path / "b")])
+    assert result.exit_code == 0, result.output
+    assert "difference of shares" in result.output
+
+
+def test_only_the_named_levels_are_given(kitchen_data: Path, tmp_path: Path) -> None:
+    settings = {"task": ("temporal_vqa",), "model": "chance", "limit": 8, "aid": ("moment", "marks")}
+    (planned,) = plan_tasks(DiagnoseConfig(data=str(kitchen_data), out=tmp_path, **settings))
+    told = {part.level for condition in planned.conditions for part in condition}
+    assert told <= {"moment", "marks"}
+    assert "moment" in told
+
+
+def test_a_signed_bar_is_drawn_on_both_sides_of_zero(tmp_path: Path) -> None:
+    table = Table.of("Why", [*text_columns("part"), *number_columns("", "a")], [("x", 0.4), ("y", -0.2), ("z", 0.1)])
+    metric = draw(replace(table, drawn="stack"))
+    spans = sorted((bar.get_x(), bar.get_x() + bar.get_width()) for bar in metric.axes[0].patches)
+    assert np.allclose(np.abs(spans).max(), 0.5)
+    assert np.isclose(min(min(span) for span in spans), -0.2)

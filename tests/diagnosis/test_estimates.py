@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from barista_bench.core.statistics import holm
 from barista_bench.diagnosis.estimates import ALPHA, believes_any_text, cause_p
-from barista_bench.stats.comparison import holm
-from tests.diagnosis.responders import LEVELS, SETTINGS, as_values, estimated, study, truth
+from tests.diagnosis.responders import LEVELS, SETTINGS, Responder, as_values, estimated, named_causes, study, truth
 
 STUDIES = 60
 
@@ -47,3 +47,18 @@ def test_gains_add_up_to_what_all_aids_gain(design: str) -> None:
     estimates = estimated(study(SETTINGS["mixture"], rng, 20, 6), design, rng)
     total = sum(each.gain.value for each in estimates.levels.values())
     assert total == pytest.approx(1 - estimates.remainder.value - estimates.plain.value)
+
+
+def test_causes_of_single_answers_include_their_faults_and_none_is_named_of_answers_that_change_by_themselves() -> None:
+    made = study(SETTINGS["mixture"], np.random.default_rng(11), 40, 6)
+    rate, pairs = named_causes(made)
+    assert rate is not None
+    assert rate <= 0.1
+    assert len(pairs) > 20
+    assert sum(faults <= cause for cause, faults in pairs) > 0.9 * len(pairs), "a named set includes the fault"
+    assert sum(cause == faults for cause, faults in pairs) > 0.5 * len(pairs), "and is often no larger"
+    flipping = Responder({"reasoning": 0.3}, noise=1.0)
+    rate, pairs = named_causes(study(flipping, np.random.default_rng(11), 40, 6))
+    assert rate is not None
+    assert rate > 0.1
+    assert pairs == [], "an answer that changes by itself has no cause"

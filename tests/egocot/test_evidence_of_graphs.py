@@ -86,7 +86,8 @@ def _states_and_actions(video: VideoGraph) -> Iterator[str]:
     fps, words = video.video.fps or 30.0, EgocotFamily(load_domain()).words
     for attribute in video.attributes():
         time = (attribute.start + min(attribute.end, video.frame_count) - 1) / 2 / fps
-        yield f"At {time:.2f} s the {attribute.object.category} is {words.state(attribute.value)}."
+        category = attribute.object.category
+        yield f"At {time:.2f} s the {category} is {words.state(attribute.value, category)}."
     for row in (*video.activities(), *video.steps()):
         yield f"At {(row.start + row.end - 1) / 2 / fps:.2f} s the person {third_person(words.phrase(row.name))}."
 

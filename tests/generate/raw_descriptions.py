@@ -9,7 +9,11 @@ from tests.generate.raw_video import DOMAIN, SIDES, RawVideo, Row
 from tests.generate.raw_words import could_mean
 
 SIDEWAYS = r"on the (?:left|right)"
-WORDS = "|".join(sorted((words["words"] for words in DOMAIN["places"].values()), key=len, reverse=True))
+PLACE_WORDS = {
+    name: {words["words"], words.get("enclosed") or words["words"]} for name, words in DOMAIN["places"].items()
+}
+"""Words by predicate: a mug under a machine's spout is at the machine."""
+WORDS = "|".join(sorted({word for words in PLACE_WORDS.values() for word in words}, key=len, reverse=True))
 BEHIND = (
     rf"(?P<side>{SIDEWAYS})|in the (?P<hand>left|right) hand|being (?P<done>.+)|(?P<where>{WORDS}) the (?P<other>.+)"
 )
@@ -67,7 +71,7 @@ def _fits(video: RawVideo, said: dict[str, Any], item: str, frame: int) -> bool:
         ]
         return is_done or any(row.start <= frame < row.end for row in pressed)
     if said["where"]:
-        predicate = next(name for name, words in DOMAIN["places"].items() if words["words"] == said["where"])
+        predicate = next(name for name, words in PLACE_WORDS.items() if said["where"] in words)
         others = [other for other in video.category if could_mean(video, said["other"], other)]
         rows = [row for other in others for row in video.places.get((item, other), ())]
         return any(row.label == predicate and row.start <= frame < row.end for row in rows)

@@ -4,12 +4,13 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from tests.generate.raw_descriptions import plain
+from tests.generate.raw_descriptions import PLACE_WORDS, plain
 from tests.generate.raw_video import DOMAIN, SIDES, RawVideo, Row
 from tests.generate.raw_words import Said, function_of, same_noun
 
 FAMILIES: Mapping[str, Any] = DOMAIN["families"]
 HAND = r"(?P<side>left|right) hand is touching the (?P<name>.+)"
+HANDS = {"Both hands": [*SIDES], "Only the left hand": ["left"], "Only the right hand": ["right"], "Neither hand": []}
 ALWAYS = "(?:in this clip|all the time|the whole time|all through the clip|throughout|from beginning to end)"
 FINALLY = "(?:in the end|at the end|at the end of the clip|when the clip ends|once the hands are done|by the end)"
 
@@ -55,7 +56,9 @@ def is_named(video: RawVideo, words: str, item: str) -> bool:
 
 def is_state(words: str, value: str) -> bool:
     """Whether words are how some family says a value."""
-    sayings = {value, *(FAMILIES[name]["states"].get(value) for name in ("egocot", "handyvqa"))}
+    sayings = {value}
+    for name in ("egocot", "handyvqa"):
+        sayings |= {said for key, said in FAMILIES[name]["states"].items() if f" {key}".endswith(f" {value}")}
     sayings |= {states.get(value) for states in FAMILIES["vista"]["states"].values()}
     return words.lower() in sayings
 
@@ -120,7 +123,15 @@ def is_then(video: RawVideo, question: str, frame: int) -> bool:
 # Hands
 
 
+def is_moment(video: RawVideo, said: Said, text: str) -> bool:
+    """Whether a text is the moment of a statement, and nothing else."""
+    return text.startswith("At ") and is_time(video, text.removeprefix("At "), said["frame"])
+
+
 def touches(video: RawVideo, said: Said, text: str, question: str) -> bool:
+    if re.search("one of these|which of these (moments|times)", question):
+        is_side = re.findall("(left|right) hand", question) == [said["side"]]
+        return is_side and is_moment(video, said, text) and mentions(video, question, said["object"])
     match = re.fullmatch(f"the {HAND}", text, re.IGNORECASE)
     if match:
         return match["side"] == said["side"] and is_named(video, match["name"], said["object"])
@@ -153,6 +164,10 @@ def is_deed(video: RawVideo, verb: str, words: str, action: list[str] | None) ->
 def all_of(video: RawVideo, said: Said, text: str, question: str) -> bool:
     parts = said["parts"]
     kinds = [part["says"] for part in parts]
+    if text in HANDS:
+        is_said = HANDS[text] == [part["side"] for part in parts if part["says"] == "Touches"]
+        is_asked = all(is_then(video, question, p["frame"]) and mentions(video, question, p["object"]) for p in parts)
+        return is_said and is_asked and [part["side"] for part in parts] == [*SIDES]
     if kinds == ["Touches", "Touches"] and len(times(question)) == 2:
         return touches_in_turn(video, parts, text, question)
     two = re.fullmatch(f"the {HAND.replace('(.+)', '(.+?)')}, and the right hand is touching (?P<other>.+)", text, re.I)
@@ -215,6 +230,18 @@ def changes(video: RawVideo, said: Said, text: str, question: str) -> bool:
     return is_said and is_state(after, said["after"]) and is_interval(video, text, said["start"], said["end"] - 1)
 
 
+def has_value(video: RawVideo, said: Said, text: str, question: str) -> bool:
+    """A state or colour at a moment, or a moment of a state, of what the question names or a hand is on."""
+    is_meant = mentions(video, question, said["object"]) or "hand" in question
+    if text.startswith("At "):
+        asked = re.sub(r" at one of these.*|\?$", "", question)
+        states = {asked.partition(f" {label} ")[2] for label in video.labels(said["object"])}
+        states |= {asked.rpartition(f" {verb} ")[2] for verb in ("is", "was")}
+        states |= {state.removeprefix("is ").removeprefix("was ") for state in states}
+        return is_meant and any(is_state(state, said["value"]) for state in states) and is_moment(video, said, text)
+    return is_meant and is_state(text, said["value"]) and is_time(video, times(question)[-1], said["frame"])
+
+
 def state_sequence(video: RawVideo, said: Said, text: str, question: str) -> bool:
     words = [text.removesuffix(" throughout")] if text.endswith("throughout") else text[6:].split(", then ")
     said_values = zip(words, said["values"], strict=False)
@@ -234,13 +261,13 @@ def next_state(video: RawVideo, said: Said, text: str, question: str) -> bool:
 
 
 def located(video: RawVideo, said: Said, text: str, question: str) -> bool:
-    where = DOMAIN["places"][said["predicate"]]["words"]
+    where = PLACE_WORDS[said["predicate"]]
     ends_up = re.fullmatch(rf"(?:.+, )?(the .+?) (?:ends up|is) (.+?) (the .+?)( {FINALLY})?", text, re.IGNORECASE)
     if ends_up:
         name, words, other = ends_up.groups()[:3]
-        return words == where and is_named(video, name, said["object"]) and is_named(video, other, said["other"])
+        return words in where and is_named(video, name, said["object"]) and is_named(video, other, said["other"])
     words, _, other = text.lower().partition(" the ")
-    return words == where and mentions(video, question, said["object"]) and is_named(video, other, said["other"])
+    return words in where and mentions(video, question, said["object"]) and is_named(video, other, said["other"])
 
 
 def in_quarter(video: RawVideo, said: Said, text: str, question: str) -> bool:
@@ -263,6 +290,9 @@ def does(video: RawVideo, said: Said, text: str, question: str) -> bool:
 
 
 def in_step(video: RawVideo, said: Said, text: str, question: str) -> bool:
+    step = re.search(r'"(.+?)"', question)
+    if step:
+        return is_action(video, step[1], said["step"]) and is_moment(video, said, text)
     return is_action(video, text, said["step"]) and is_time(video, times(question)[0], said["frame"])
 
 

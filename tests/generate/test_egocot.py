@@ -3,6 +3,7 @@
 import json
 import re
 from collections import Counter, defaultdict
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -185,6 +186,18 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[QuestionCa
             {"First the drawer, then the coffee cup.", "The coffee cup both times.", "The drawer both times."},
         ),
         (
+            *("HOA", "At 00:01.20, which hand or hands are touching the coffee cup?", "Only the left hand."),
+            {"Only the right hand.", "Both hands.", "Neither hand."},
+        ),
+        (
+            *("SR", "At 00:01.20, what state was the coffee cup in?", "Empty."),
+            {"Being filled.", "Full.", "Being emptied."},
+        ),
+        (
+            *("GOT", "The left hand is touching something at 00:01.20. What state is that object in at 00:05.60?"),
+            *("Full.", {"Being filled.", "Empty.", "Being emptied."}),
+        ),
+        (
             *("GOT", "The right hand is touching something at 00:02.40. In which part of the frame is that object "),
             "In the upper right.",
             {"In the upper left.", "In the lower left.", "In the lower right."},
@@ -195,6 +208,54 @@ def test_each_subtask_asks_what_the_graph_decides(
     asked: dict[str, list[QuestionCandidate]], subtask: str, question: str, right: str, distractors: set[str]
 ) -> None:
     assert (right, distractors) in [texts(c) for c in asked[subtask] if c.question.startswith(question)]
+
+
+@pytest.mark.parametrize(
+    ("subtask", "question", "is_so"),
+    [
+        ("HGC", "At which of these moments is the left hand touching the coffee cup?", range(5, 14)),
+        ("SR", "At which of these moments was the drawer closed?", range(22)),
+        ("PR", 'At which of these moments is the person on the step "fetch the spoon"?', range(16, 31)),
+    ],
+)
+def test_of_the_moments_to_choose_from_one_is_so(
+    asked: dict[str, list[QuestionCandidate]], subtask: str, question: str, is_so: range
+) -> None:
+    candidates = [candidate for candidate in asked[subtask] if candidate.question == question]
+    assert candidates
+    for candidate in candidates:
+        (right,), wrong = candidate.right, candidate.distractors
+        moments = {f"At {clock(frame / FPS)}.": frame for frame in range(0, FRAMES, 4)}
+        assert moments[right.text] in is_so
+        assert len(wrong) == 3
+        assert not any(moments[choice.text] in is_so for choice in wrong)
+
+
+def test_the_colour_of_what_is_in_a_hand_is_asked_for(tmp_path: Path) -> None:
+    content = document()
+    for item, colour in (("coffee cup", "red"), ("drawer", "black")):
+        value = {"object_id": item, "attribute_type": "color", "value": colour}
+        content["attributes"].append({**value, "image_ranges": [{"image_id_start": 0, "image_id_end": FRAMES}]})
+    write_release(tmp_path, "v", content, video=False)
+    candidates = list(FAMILY.decide_all(Scene(SceneGraph(tmp_path)["v"], FAMILY.domain), Tally()))
+    colours = {c.question: c.right_text for c in candidates if "color" in c.question}
+    assert colours["At 00:01.20, what color is the object that the left hand is touching?"] == "Red."
+    assert colours["At 00:02.40, what color is the object that the right hand is touching?"] == "Black."
+
+
+def test_the_order_of_two_things_is_asked_once_also_of_their_parts(asked: dict[str, list[QuestionCandidate]]) -> None:
+    pairs = Counter(pair for c in asked["HOTR"] for pair in combinations(c.objects, 2))
+    assert asked["HOTR"]
+    assert set(pairs.values()) == {1}
+
+
+def test_a_sliver_at_the_edge_of_the_picture_has_no_quarter(tmp_path: Path) -> None:
+    def places(box: Box) -> set[str]:
+        rows, _ = decided_by_subtask(tmp_path / str(box[0]), boxes={**BOXES, "drawer": box})
+        return {c.right_text for c in rows["LVR"] if "drawer" in c.question}
+
+    assert places((88, 6, 7, 7)) == {"In the upper right."}
+    assert not places((89, 6, 7, 7))
 
 
 @pytest.mark.parametrize(

@@ -230,3 +230,11 @@ def test_real_clips_give_sequences(real_release: Path) -> None:
     graph, family = SceneGraph(real_release), VistaFamily(load_domain())
     items = [item for video in graph for item in items_of(Scene(video, family.domain))]
     assert {"on_v_off", "pick_v_put", "level_5_remix"} <= {item.candidate.subtask for item in items}
+
+
+def test_a_subtask_too_small_for_any_whole_set_says_how_many_items_a_set_needs(
+    small_kitchen: Path, tmp_path: Path
+) -> None:
+    (report,) = generate(small_kitchen, tmp_path / "out", ["vista"], per_subtask=3)
+    reasons = {reason for row in report.subtasks if row.subtask.endswith("remix") for reason in row.refused}
+    assert any(re.fullmatch(r"a set needs \d items; you asked for 3", reason) for reason in reasons)

@@ -38,7 +38,7 @@ def test_a_folder_named_after_the_record_is_its_clip(tmp_path: Path) -> None:
         "n_frames": 16,
         "centre_seconds": None,
     }
-    assert example.evidence == {"file": "action.jsonl", "row": 0, "graph": None, "visibility": None}
+    assert example.evidence == {"file": "action.jsonl", "row": 0, "graph": None, "visibility": None, "facts": None}
 
 
 @pytest.mark.parametrize("name", ["action_0000.mp4", "action/action_0000.mp4"])

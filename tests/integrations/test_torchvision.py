@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from barista_bench.core.example import FrameTimes
+from barista_bench.core.frame_times import FrameTimes
 from tests.integrations.torchvision_families import TIMES
 from tests.integrations.torchvision_operators import DECLARED
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from transformers import AutoProcessor
 from transformers.models.auto.processing_auto import PROCESSOR_MAPPING_NAMES, processor_class_from_name
 
-from barista_bench.core.example import FrameTimes
+from barista_bench.core.frame_times import FrameTimes
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart
 from barista_bench.core.settings import check_settings
 from barista_bench.errors import ModelError

@@ -13,13 +13,13 @@ from PIL import Image
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from barista_bench.core.example import FrameTimes
+from barista_bench.core.frame_times import FrameTimes, VideoClip, parts_with_clips
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart
 from barista_bench.core.settings import check_settings
 from barista_bench.errors import ConfigError
 from barista_bench.models import Completion, Request
 from barista_bench.models.ablations import first_frame, shuffled_frames, text_only
-from barista_bench.models.base import VideoClip, parts_with_clips, tells_own_times, video_settings
+from barista_bench.models.base import tells_own_times, video_settings
 from barista_bench.models.local.inputs import PromptEncoder
 from barista_bench.models.served.model import ServedModel
 from barista_bench.models.served.settings import ServedSettings
@@ -94,7 +94,11 @@ def test_frames_of_unknown_times_and_a_task_that_miscounts_its_images_are_told_w
 
 def test_two_views_of_one_moment_are_no_video(taker):
     request = clip(FrameTimes(30.0, (7, 7, 7, 7)))
-    assert parts_with_clips(request, None) == parts_with_clips(request, 2.0) == list(request.prompt.joined_parts)
+    assert (
+        parts_with_clips(request.prompt, request.times, None)
+        == parts_with_clips(request.prompt, request.times, 2.0)
+        == list(request.prompt.joined_parts)
+    )
     [kind] = {part["type"] for part in encoder_of(taker).messages(request)[0]["content"]} - {"text"}
     assert kind == "image"
 
@@ -127,7 +131,7 @@ def test_ablations_keep_times_with_their_frames_but_for_those_that_hide_the_orde
     assert text_only(clip(UNEVEN)).times == UNEVEN.of_images([])
     shuffled = shuffled_frames(clip(UNEVEN))
     assert shuffled.images != clip(UNEVEN).images
-    [video, _] = parts_with_clips(shuffled, None)
+    [video, _] = parts_with_clips(shuffled.prompt, shuffled.times, None)
     assert isinstance(video, VideoClip)
     assert video.times == UNEVEN
 

@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 from barista_bench.cli import commands as cli
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.other_graphs.importing import ImportReport, import_graphs
+from barista_bench.other_graphs.table_map import load_map
 from barista_bench.scene_graph import SceneGraph, VideoGraph, validate
 from tests.other_graphs import exports
 from tests.other_graphs.exports import CUP, HAND, write_json, write_pictures
@@ -142,6 +143,7 @@ def test_a_mask_goes_before_the_box(kind: str, tmp_path: Path) -> None:
     table = {
         "file": "{video}.jsonl",
         "frame": "frame",
+        "frames": "from_0",
         "id": "id",
         "category": "category",
         "mask": "mask",
@@ -177,6 +179,13 @@ def test_pictures_of_several_sizes_are_videos_of_one_frame(tmp_path: Path) -> No
     reason = "annotations/instances.json: it was drawn on NxN px, frames are NxN"
     assert report.tally.lost[reason] == 2, "the file says another size than the picture has"
     assert len(list(SceneGraph(tmp_path / "graphs"))) == 3
+
+
+@pytest.mark.parametrize("section", ["objects", "relations", "activities"])
+def test_a_table_that_does_not_say_the_unit_of_its_moments_is_refused(tmp_path: Path, section: str) -> None:
+    path = write_map(tmp_path / "map.yaml", {**MAP, section: {**MAP[section], "frames": None}})
+    with pytest.raises(ConfigError, match=rf"map.yaml: {section}: has no `frames`.*Fix: write `frames: seconds`"):
+        load_map(path)
 
 
 def test_frames_of_a_folder_are_named_by_their_pictures_and_timed_by_the_rate(tmp_path: Path) -> None:
@@ -284,6 +293,18 @@ def test_questions_come_out_of_imported_tables(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     for config in ("relations", "activity", "grounding"):
         assert config in done.output
+
+
+def test_a_table_with_semicolons_or_tabs_is_read_and_an_unknown_predicate_is_named(tmp_path: Path) -> None:
+    for separator in (";", "\t"):
+        folder = tmp_path / f"with {ord(separator)}"
+        source = write_source(folder / "source")
+        (source / "boxes.csv").write_text("\n".join(BOXES).replace(",", separator))
+        (source / "relations.jsonl").write_text(json.dumps({**HOLDS, "does": "grips"}))
+        graph, report = imported(folder)
+        assert len(graph.instances((0, 40))) == 6
+        assert report.is_whole
+        assert report.tally.taken["relations kept as they are: grips"] == 1
 
 
 @pytest.mark.parametrize(

@@ -162,11 +162,11 @@ def test_a_bad_picture_costs_that_picture_and_a_bad_mask_itself(tmp_path: Path) 
     ]
     path.write_text(json.dumps(content))
     graph, report = imported("visor", source)
-    assert graph.frame_count == 2
+    assert graph.frame_count == 3
     lost = +report.tally.lost
     assert lost["pictures without a frame number, or of another video"] == 2
     assert lost["pictures whose file is missing"] == 1
     assert lost["things whose id is on a picture twice"] == 1
-    assert sum(count for what, count in lost.items() if what.startswith("pictures whose record is wrong")) == 1
+    assert sum(count for what, count in lost.items() if what.startswith("things whose record is wrong")) == 1
     assert sum(count for what, count in lost.items() if what.startswith("masks: ")) == 1
     assert not graph.coverage.covers_category("lid", 0, 1)

@@ -99,7 +99,7 @@ def test_the_commonest_failure_and_the_weakest_group_lead_to_their_samples() -> 
     cells = answers(TaskStanding("garden / fruit", {"one": answering("one", "apple")}), Analyses(), groups)
     assert (cells[5].text, cells[5].extra) == ("kind: a", "0.250")
     assert cells[5].query == (("key", "kind"), ("value", "a"), ("model", "one"))
-    assert cells[5].notes == ("By kind: 0.250 for a, against 0.750 for b.",)
+    assert cells[5].notes == ("micro F1 by kind: 0.250 for a, against 0.750 for b and 0.667 for all examples.",)
     missing = section(answering("one", "apple")).answers[4]
     assert (missing.text, missing.extra, missing.query) == (
         *("missed", "20 of 20"),

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from barista_bench.benchmarks import BENCHMARKS, get_task, task_class, task_names
+from barista_bench.benchmarks import BENCHMARKS, find_task, get_task, task_class, task_names
 from barista_bench.benchmarks.barista.relations import Relations
 from barista_bench.data.dataset import open_examples
 from barista_bench.data.folder import build
@@ -17,7 +17,7 @@ from barista_bench.reporting.analyses import analyse
 from barista_bench.reporting.view import build_report
 from barista_bench.runs.ask.catalog import _OtherVideos, load_model
 from barista_bench.runs.ask.config import RunConfig
-from barista_bench.runs.ask.opening import TaskSpec, _wording, open_tasks
+from barista_bench.runs.ask.opening import _read_wording, open_tasks
 from barista_bench.runs.run_folder import read_run
 from barista_bench.runs.score.results import read_results, summary_line
 from barista_bench.runs.score.scoring import score
@@ -102,20 +102,17 @@ def test_boxes_may_be_described_in_words_of_ones_own(tmp_path: Path, caplog: pyt
     texts = {"version": 1, "system": "{names} of {scale}", "user": "{phrase}"}
     extra = {"names.yxyx": "y first", "names.xyxy": "x first"}
     path = tmp_path / "own.yaml"
-    grounding, activity = (
-        TaskSpec(BENCHMARKS["barista"], name, task_class("barista", name), "", tmp_path, "")
-        for name in ("grounding", "activity")
-    )
+    grounding, activity = (find_task(BENCHMARKS["barista"], name) for name in ("grounding", "activity"))
     config = RunConfig(data="d", out=tmp_path, model="oracle", prompts=path)
     path.write_text(json.dumps({"tasks": {"grounding": texts | {"extra": extra}}}))
-    assert _wording(config, grounding)
+    assert _read_wording(config, grounding)
     assert not caplog.text
     path.write_text(json.dumps({"tasks": {"grounding": texts}}))
     with pytest.raises(ConfigError, match=r"place \{names\}, which no value fills"):
-        _wording(config, grounding)
+        _read_wording(config, grounding)
     path.write_text(json.dumps({"tasks": {"activity": {**texts, "system": "{scale}", "user": "{choices}"}}}))
     with pytest.raises(ConfigError, match=r"place \{scale\}, which no value fills"):
-        _wording(config, activity)
+        _read_wording(config, activity)
 
 
 @pytest.mark.full

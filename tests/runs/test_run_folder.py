@@ -120,7 +120,7 @@ def test_every_field_that_is_missing_is_named(folder: Path) -> None:
         "training_videos",
         "trained_on",
     }
-    optional |= {"data.absolute_path", "data.absolute_root", "identity.prompts_hash", "identity.options"}
+    optional |= {"data.part", "data.absolute_path", "data.absolute_root", "identity.prompts_hash", "identity.options"}
     whole = described(folder)
     places = set(keys(whole)) - optional
     assert len(places) > 20

@@ -46,8 +46,8 @@ def test_each_frame_is_decoded_once_for_all_tasks_that_want_it(
     decoded: list[int] = []
     ask = Asker.ask
 
-    def counted(self: Asker, runs: object) -> None:
-        ask(self, runs)
+    def counted(self: Asker, *arguments: object) -> None:
+        ask(self, *arguments)
         decoded.append(self.store.cache.made_count)
 
     monkeypatch.setattr(runner.Asker, "ask", counted)

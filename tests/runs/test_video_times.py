@@ -10,13 +10,13 @@ import pytest
 
 from barista_bench.benchmarks import get_task
 from barista_bench.core.boxes import DEFAULT_BOX_FORMAT, BoxFormat
-from barista_bench.core.example import FrameTimes
+from barista_bench.core.frame_times import FrameTimes, parts_with_clips
 from barista_bench.data.dataset import open_examples
 from barista_bench.data.folder import build
 from barista_bench.errors import DataError
 from barista_bench.media.video.readers import video_facts
 from barista_bench.models import Completion, Failure, GenerationConfig, ModelIdentity, Request
-from barista_bench.models.base import parts_with_clips, sees_videos, video_settings
+from barista_bench.models.base import sees_videos, video_settings
 from barista_bench.runs.ask import runner
 from barista_bench.runs.log.inputs import asked_inputs, read_inputs
 from tests.conftest import MadeOnce
@@ -40,7 +40,7 @@ class Watcher:
         for request in requests:
             self.asked.setdefault(request.request_id, request)  # later questions show no images here
             if sees_videos(self.identity):
-                parts_with_clips(request, None)
+                parts_with_clips(request.prompt, request.times, None)
         return [[Completion("Answer: a cup") for _ in request.seeds] for request in requests]
 
 
@@ -91,7 +91,7 @@ def test_two_views_of_a_frame_are_of_one_moment(sets: dict[str, Path], watched: 
         assert request.times is not None
         assert len(set(request.times.indices)) == 1
         assert len(request.times.indices) == len(request.images) == 2
-        assert parts_with_clips(request, None) == list(request.prompt.joined_parts)
+        assert parts_with_clips(request.prompt, request.times, None) == list(request.prompt.joined_parts)
 
 
 @pytest.mark.parametrize(("model", "told"), [(("video",), True), (("video", 2.0), True), (("images",), False)])
@@ -236,7 +236,7 @@ def test_frames_of_unknown_times_cost_their_example_and_say_what_to_do(words: Pa
     assert examples.frame_times(0, get_task("words", "choose")) is None
     request = Request("r", get_task("words", "choose").prompt(examples.examples[0], DEFAULT_BOX_FORMAT), (), times=None)
     with pytest.raises(ValueError, match=r"neither by the example nor by its media\. Fix: build the set again"):
-        parts_with_clips(request, None)
+        parts_with_clips(request.prompt, request.times, None)
 
 
 @pytest.mark.parametrize("value", [3, ["x"], [-1.0, 2.0], [float("nan"), 1.0], [1.0], [1e300, 2.0], {"a": 1}])

@@ -12,6 +12,7 @@ from scipy.stats import permutation_test
 
 from barista_bench.cli.results_commands import comparison_line
 from barista_bench.core.example import Status
+from barista_bench.core.statistics import holm
 from barista_bench.core.task import Scored
 from barista_bench.errors import DataError, TaskError
 from barista_bench.reporting.diagnosis import comparisons as comparisons_table
@@ -24,7 +25,7 @@ from barista_bench.stats import (
     differing_circumstances,
     rank_agreement,
 )
-from barista_bench.stats.comparison import holm, p_value, swapped_sides, swaps
+from barista_bench.stats.comparison import p_value, swapped_sides, swaps
 from tests.one_run import run as run_model
 from tests.six_tasks import TASKS, Runs
 from tests.stats.conftest import renamed

@@ -26,7 +26,7 @@ from barista_bench.stats import (
     rank_agreement,
 )
 from barista_bench.stats.agreement import agreement_of
-from barista_bench.stats.propagation import _edge, odds_ratio
+from barista_bench.stats.propagation import edge_of, odds_ratio
 from tests.six_tasks import SKILLS, TASKS, Runs
 from tests.stats.conftest import renamed
 from tests.stats.made import Quiz, quiz_example, quiz_run, quiz_sample
@@ -123,7 +123,8 @@ def tau_b(first: list[float], second: list[float]) -> float:
 def test_the_tau_matrix_is_that_of_counting_pairs_of_models(runs_of: Callable[..., list[ScoredRun]]) -> None:
     models = (*SKILLS, "chance")
     agreement = rank_agreement(runs_of(models=models))
-    assert (agreement.models, agreement.tasks) == (models, TASKS)
+    assert agreement.models == models
+    assert [task.removesuffix(": word overlap (floor)") for task in agreement.tasks] == list(TASKS)
     means = [
         [np.mean([s.scores[run.task.sample_score] for s in run.samples]) for run in runs_of(models=(model,))]
         for model in models
@@ -210,7 +211,7 @@ def test_a_few_telling_videos_are_no_certainty() -> None:
     """Two of nine videos hold all right answers: without them nothing is said; the interval keeps 1."""
     tables = {f"v{n}": np.array([3.0, 0, 0, 0]) for n in range(7)}
     tables |= {f"w{n}": np.array([2.0, 0, 0, 3]) for n in range(2)}
-    edge = _edge("a", "b", tables)
+    edge = edge_of("a", "b", tables)
     assert edge.odds_ratio is not None
     assert edge.odds_ratio > 100
     assert edge.low is not None

@@ -9,6 +9,8 @@ from barista_bench.data.folder import build
 from barista_bench.generate.generator import generate
 from barista_bench.models.tiny import make_tiny_model
 from barista_bench.reporting import write_report
+from barista_bench.runs.ask.config import RunConfig, check_settings
+from barista_bench.runs.ask.opening import open_tasks
 from barista_bench.runs.score.scoring import ScoredRun
 
 pytest.importorskip("torch")
@@ -66,3 +68,20 @@ def test_real_clips_go_the_whole_way(real_release: Path, encoder: str, tmp_path:
     tiny = str(make_tiny_model(tmp_path / "tiny"))
     run = asked(folder, tiny, tmp_path / "vlm", option, limit=2, max_new_tokens=8, batch_size=1)
     assert run.results.coverage.scored == 2
+
+
+def test_the_oracle_scores_exactly_1_in_every_group(runs: dict[str, ScoredRun]) -> None:
+    by_number = runs["oracle"].results.details[0]["by_number_of_objects"]
+    assert isinstance(by_number, dict)
+    assert {group["T-m_vIoU"] for group in by_number.values()} == {1.0}
+
+
+def test_a_run_says_before_it_asks_that_scoring_needs_an_absent_encoder(
+    dataset: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    absent, settings = {"encoder": "nobody/absent"}, {"benchmark": "tog_bench", "task": ("t_stvg",), "model": "oracle"}
+    for option, is_said in ((absent, True), ({**absent, "matcher": "exact"}, False)):
+        caplog.clear()
+        texts = [f"{name}={value}" for name, value in option.items()]
+        open_tasks(check_settings(RunConfig, {"data": str(dataset), "out": tmp_path, "option": texts, **settings}))
+        assert ("`score` needs the encoder nobody/absent" in caplog.text) is is_said

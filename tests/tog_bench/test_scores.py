@@ -12,6 +12,7 @@ from barista_bench.benchmarks.tog_bench import TSTVG
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.task import Example, Prediction, Scored
 from barista_bench.metrics.spatio_temporal_grounding import MEASURES, spatio_temporal_grounding
+from barista_bench.metrics.spatio_temporal_grounding.scoring import box_iou
 from tests.answering import answered
 from tests.tog_bench import made
 from tests.tog_bench.made import SaidObject, TrueObject, made_example
@@ -206,6 +207,15 @@ def test_metrics_lie_between_0_and_1_and_stricter_ones_are_never_higher(
             assert steps == sorted(steps, reverse=True)
     assert all(metrics[f"ST-{m}"] <= metrics[f"T-{m}"] for m in MEASURES)
     assert metrics["T-Acc"] <= metrics["O-Acc"]
+
+
+def test_boxes_that_differ_by_rounding_alone_are_equal() -> None:
+    rng = random.Random(0)
+    for _ in range(1000):
+        x, y = rng.uniform(0, 600), rng.uniform(0, 300)
+        box = (x, y, x + rng.uniform(1, 40), y + rng.uniform(1, 40))
+        assert box_iou(tuple(side / 3 * 3 for side in box), box) == 1.0
+    assert box_iou((0, 0, 1, 1), (0, 0, 1, 1 + 1e-9)) < 1
 
 
 @given(samples_of())

@@ -134,6 +134,7 @@ class Grounding(BoxTask, GraphTask[GroundingSampling]):
     prompt_package = PROMPT_PACKAGE
     row_note = "a frame and a phrase, and the boxes of all objects that the phrase names"
     options = packaged_protocol(PROMPT_PACKAGE, name)
+    layers = ("attributes", "relations")
 
     inputs_type = GroundingInputs
     target_type = GroundingTarget

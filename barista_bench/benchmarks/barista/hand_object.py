@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated
 
@@ -55,7 +55,7 @@ from barista_bench.core.deriving import Candidate, GraphTask, Vocabulary
 from barista_bench.core.example import Evidence, Int64
 from barista_bench.core.options import Count, packaged_protocol
 from barista_bench.core.prompt import ImagePart, Prompt
-from barista_bench.core.statistics import Floats, SumStatistics
+from barista_bench.core.statistics import Floats, MicroF1, SumStatistics
 from barista_bench.core.task import (
     AnswerFailure,
     Example,
@@ -145,6 +145,7 @@ class HandObject(GraphTask[HandObjectSampling]):
     primary = "f1"
     primary_note = "F1 of interactions over all frames; matched by the IoU of their objects, above 0.5."
     sample_score = "f1"
+    decided_by = MicroF1("n_matched", "n_predicted", "n_reference", entry_tokens=20)
     sampling = HandObjectSampling(limit=1000, seed=42, fraction=1.0)
     prompt_package = PROMPT_PACKAGE
     row_note = "a frame, and every interaction of a hand with an object: boxes and hand"
@@ -209,6 +210,10 @@ class HandObject(GraphTask[HandObjectSampling]):
 
     def facets(self, example: Example) -> Fields:
         return {"object_size": sorted({box_size(item.object_box) for item in self._reference(example)})}
+
+    def asked_facts(self, example: Example) -> Mapping[str, Sequence[str]]:
+        """Return the contact of a frame with one; the rows of several cannot be told apart."""
+        return super().asked_facts(example) if len(InteractionTarget.of(example).interactions) == 1 else {}
 
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
         """Return wrong and loose hands of the matched interactions, and the objects' boxes of the others."""

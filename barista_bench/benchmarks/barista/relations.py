@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import permutations
@@ -42,11 +42,11 @@ from barista_bench.benchmarks.kinds.frames import FrameArrays, FrameMetadata, Fr
 from barista_bench.benchmarks.parsing import object_schema
 from barista_bench.core.boxes import BoxFormat, xywh_to_xyxy
 from barista_bench.core.deriving import Candidate, GraphTask, Vocabulary
-from barista_bench.core.example import Evidence, Int64
+from barista_bench.core.example import Evidence, Int64, graph_facts
 from barista_bench.core.options import Fraction, packaged_protocol
 from barista_bench.core.prompt import Prompt
 from barista_bench.core.remembering import remember
-from barista_bench.core.statistics import SumStatistics
+from barista_bench.core.statistics import MicroF1, SumStatistics
 from barista_bench.core.task import (
     AnswerFailure,
     Example,
@@ -109,6 +109,7 @@ class Relations(GraphTask[RelationsSampling]):
     primary = "micro_f1"
     primary_note = "F1 of relations over all frames; right when objects, type and value agree."
     sample_score = "f1"
+    decided_by = MicroF1("tp", "n_predicted", "n_reference", entry_tokens=12)
     sampling = RelationsSampling(limit=1000, seed=42, frame_step=300)
     prompt_package = PROMPT_PACKAGE
     row_note = "a frame, raw and with numbered masks, and all relations between the numbered objects"
@@ -197,6 +198,14 @@ class Relations(GraphTask[RelationsSampling]):
             _true_relations(example, self.follows_paper), self._answered_relations(prediction), hands
         )
         return (AnswerFailure(kind, tuple(ids[mark] for mark in marks if mark in ids)) for kind, marks in kinds)
+
+    def asked_facts(self, example: Example) -> Mapping[str, Sequence[str]]:
+        """Return each relation with its two objects."""
+        facts, (ids, _) = graph_facts(example), _marked_ids_and_hands(example)
+        ends = [
+            (ids.get(item.source_id, ""), ids.get(item.target_id, "")) for item in RelationSet.of(example).relations
+        ]
+        return dict(zip(facts, ends, strict=True)) if len(facts) == len(ends) else {}
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
         names = {item.mark: item.category for item in _objects(example)}

@@ -41,8 +41,9 @@ from barista_bench.benchmarks.kinds.choice import NO_CHOICE, ChoiceTask, Lettere
 from barista_bench.benchmarks.lexical import overlap
 from barista_bench.core.boxes import BoxFormat, as_xyxy
 from barista_bench.core.deriving import Release, ReleaseTask
-from barista_bench.core.example import FrameTimes, SkippedExample
+from barista_bench.core.example import SkippedExample
 from barista_bench.core.failures import FailureKind
+from barista_bench.core.frame_times import FrameTimes
 from barista_bench.core.options import Count, Rate, Sampling
 from barista_bench.core.prompt import Prompt
 from barista_bench.core.remembering import remember
@@ -103,6 +104,7 @@ class Cot(ChoiceTask, ReleaseTask[CotSampling]):
     prompt_package = "barista_bench.benchmarks.egocot"
     row_note = "frames of a video, a question, its lettered choices, and the right one with its reasons"
     answer_note = "steps of reasoning, and the letter of a choice"
+    right_key = "answer"
     breakdown_keys = ("split", "group", "subtask", "source")
 
     inputs_type = CotInputs

@@ -82,6 +82,7 @@ class Anticipation(NamedActivityTask[AnticipationSampling]):
     primary = "top_1"
     primary_note = "Fraction of moments whose next activity is the first guess."
     sample_score = "top_1"
+    decided_by = "mean"
     guesses: ClassVar[dict[str, int]] = {"top_1": 1, "top_5": GUESSES}
     sampling = AnticipationSampling(limit=500, seed=42, frames=8, seconds=4.0)
     row_note = "frames before a moment, and the activity that begins 1, 2 or 5 seconds after it"

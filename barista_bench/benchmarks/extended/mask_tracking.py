@@ -132,6 +132,7 @@ class MaskTracking(ClipTask[TrackingSampling]):
     row_note = "frames of a clip, masks of objects on the first, and the masks of these objects on the others"
     answer_note = "JSON: run-length masks by object and frame"
     answered_by_text = False
+    layers = ()
     failure_kinds: ClassVar[Mapping[Verdict, FailureKind]] = {"miss": "missed", "wrong": "loose_mask"}
     inputs_type, target_type, evidence_type = TrackingInputs, TrackMasks, TrackingEvidence
 

@@ -54,6 +54,7 @@ class OpenActivity(NamedActivityTask[ActivitySampling]):
     name = upstream_name = "open_activity"
     version = 1
     primary = sample_score = "accuracy"
+    decided_by = "mean"
     guesses: ClassVar[dict[str, int]] = {"accuracy": 1}
     primary_note = "Fraction of clips whose activity is named in the model's own words, as the option matcher says."
     sampling = Activity.sampling

@@ -27,6 +27,7 @@ import random
 import re
 from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
 from string import ascii_uppercase
 from typing import Any, ClassVar, NamedTuple
 
@@ -144,6 +145,7 @@ class OptionsTask(ChoiceTask, HandyvqaTask):
     version = 4
     options: ClassVar[Mapping[str, Option]] = {**HandyvqaTask.options, "reading": READING}
     takes_several: ClassVar[bool] = False
+    decided_by = None  # accuracy leaves out unanswered questions
     inputs_type = OptionsInputs
     target_type = RightOptions
 
@@ -167,6 +169,11 @@ class OptionsTask(ChoiceTask, HandyvqaTask):
 
     def correct_choices(self, example: Example) -> Sequence[str]:
         return correct_labels(example)
+
+    def with_order(self, example: Example, order: Sequence[int]) -> Example:
+        options, right = options_of(example), RightOptions.of(example).correct
+        inputs = {**example.inputs, "options": [options[place] for place in order]}
+        return replace(example, inputs=inputs, target={"correct": sorted(order.index(place) for place in right)})
 
     def answered_choices(self, prediction: Prediction) -> Sequence[str]:
         """Return the labels of an answer that count."""

@@ -11,19 +11,23 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from string import ascii_uppercase
-from typing import ClassVar
+from typing import ClassVar, Literal, cast
 
 from barista_bench.benchmarks.kinds.choice_reading import read_choices
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.example import Inputs, Target, TypedFields, read_scores
+from barista_bench.core.option_order import NAME, ORDER
+from barista_bench.core.options import Option
 from barista_bench.core.prompt import Prompt
-from barista_bench.core.statistics import SampleStatistics, mean_statistics
+from barista_bench.core.statistics import MicroF1, SampleStatistics, mean_statistics
 from barista_bench.core.task import (
     AnswerFailure,
     Example,
     Explanation,
     Fields,
+    Json,
     ParseError,
     Prediction,
     Scored,
@@ -74,15 +78,33 @@ class ChoiceTask(Task):
     primary: ClassVar[str] = "accuracy"
     primary_note: ClassVar[str] = "Fraction of questions answered with the right letter."
     sample_score: ClassVar[str] = "accuracy"
+    decided_by: ClassVar[Literal["mean"] | MicroF1 | None] = "mean"
     answer_note: ClassVar[str] = "the letter of a choice"
     inputs_type: ClassVar[type[Inputs]] = ChoiceInputs
     target_type: ClassVar[type[Target]] = RightChoice
+    right_key: ClassVar[str] = "choice_id"
+    """The key of the target that holds the right label."""
+    options: ClassVar[Mapping[str, Option]] = {}
+
+    def __init_subclass__(cls, **keywords: object) -> None:
+        """Give every such task the option `order`."""
+        super().__init_subclass__(**keywords)
+        cls.options = {**cls.options, NAME: ORDER}
 
     def choices(self, example: Example) -> Mapping[str, str]:
         return {choice.choice_id: choice.text for choice in ChoiceInputs.of(example).choices}
 
     def correct_choices(self, example: Example) -> Sequence[str]:
         return (RightChoice.of(example).choice_id,)
+
+    def with_order(self, example: Example, order: Sequence[int]) -> Example:
+        choices = cast("list[dict[str, Json]]", example.inputs["choices"])
+        labels = [choice["choice_id"] for choice in choices]
+        moved = [{**choices[place], "choice_id": label} for label, place in zip(labels, order, strict=True)]
+        new_labels = {labels[place]: label for label, place in zip(labels, order, strict=True)}
+        target = dict(example.target)
+        target[self.right_key] = new_labels.get(target[self.right_key])
+        return replace(example, inputs={**example.inputs, "choices": moved}, target=target)
 
     def answered_choices(self, prediction: Prediction) -> Sequence[str]:
         return (ChosenLetter.read(prediction.value).choice_id,)

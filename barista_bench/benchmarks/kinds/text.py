@@ -83,6 +83,8 @@ class TextTask(GraphTask[SamplingT]):
     primary = "lexical_f1"
     primary_note = "Mean F1 of the facts and words that answer and reference share."
     sample_score = "lexical_f1"
+    floor = "word overlap"
+    decided_by = "mean"
     answer_field: ClassVar[str]
 
     @abstractmethod

@@ -86,6 +86,7 @@ class TSTVG(BaselineAnswers):
     primary = "T-m_vIoU"
     primary_note = "Mean over tasks of the IoU of boxes over time, of objects named and found."
     sample_score = "T-m_vIoU"
+    decided_by = "mean"
     sampling = TogSampling()
     prompt_package = "barista_bench.benchmarks.tog_bench"
     row_note = "frames of a video and an instruction, and the objects that it takes, with times and boxes"

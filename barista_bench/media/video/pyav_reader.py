@@ -1,22 +1,25 @@
-"""The default reader: exact by construction, and fast for few or grouped frames.
+"""The default reader, which is exact by design, and fast for a few frames or groups of frames.
 
-Requested frames are grouped by the keyframe where their decoding starts. Each group takes one seek. Packets that no
-other frame refers to are decoded only if they are requested, and decoding stops at the last requested packet. Every
-delivered frame is matched by its presentation time. If a frame is not found, the reader tries earlier keyframes, then
-decodes the complete file in order, then raises VideoError.
+Requested frames are grouped by the keyframe where their decoding starts. The reader seeks once per group. If no other
+frame depends on a packet, the packet is decoded only when its frame is requested. Decoding stops at the last requested
+packet. Every delivered frame is identified by its presentation time. If a frame is not found, the reader tries earlier
+keyframes, then decodes the complete file in order, then raises VideoError.
 
-Several groups are divided between two decoders of one thread each. A decoder with frame threads returns a picture
-before another thread reports that it is damaged.
+Two decoders share the groups. Each decoder has one thread, because a decoder with frame threads may return a picture
+before another thread reports that the picture is damaged.
 """
 
+import math
 import os
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from itertools import groupby
 from queue import Empty, SimpleQueue
-from typing import ClassVar
+from types import MappingProxyType
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 from av.video.codeccontext import VideoCodecContext
@@ -27,47 +30,64 @@ from barista_bench.media.video.frame_folder import REMUX
 from barista_bench.media.video.frame_reader import Deliver, FrameReader
 from barista_bench.media.video.index import AV_ERRORS, VideoIndex, open_video, reason
 
+Take: TypeAlias = Callable[[VideoFrame, int], None]
+"""Function that receives a decoded frame and its index."""
 _LANES = 2  # decoders that work at the same time
-_EARLIER = 2  # keyframes to step back before the whole file is decoded
+_EARLIER = 2  # number of keyframes to step back before the whole file is decoded
 _MOST_REORDERED = 16
-"""Pictures that a decoder holds back to put them into the order of display: the most that H.264 and HEVC allow."""
+"""Most pictures that a decoder holds back to reorder them for display; H.264 and HEVC allow no more."""
 
 
-def checked_frames(frames: Iterable[VideoFrame], context: VideoCodecContext) -> Iterator[tuple[VideoFrame, bool]]:
-    """Yield frames in order of display, each with True if no known damage can affect it.
+def checked_frames(
+    frames: Iterable[VideoFrame], context: VideoCodecContext, positions: Mapping[int, int] = MappingProxyType({})
+) -> Iterator[tuple[VideoFrame, bool]]:
+    """Yield frames in order of display, each with True if it is certainly free of known damage.
 
-    A damaged picture spoils all pictures until the next keyframe, and pictures shown before it but decoded after it. So
-    a frame is yielded only after as many others as the decoder may hold back.
+    A damaged picture spoils all pictures that are decoded after it, up to the next keyframe. Spoiled pictures may be
+    displayed before the damaged picture. So a frame is held back until as many further frames have arrived as the
+    decoder may reorder.
+
+    Args:
+        positions: maps each presentation time to its position in the order of decoding. Frames without a position may
+            come after the damage.
     """
     held: deque[tuple[VideoFrame, bool]] = deque()
-    is_sound = True
+    damaged_at = math.inf
     for frame in frames:
         if frame.is_corrupt:
-            is_sound = False
-            held = deque((earlier, False) for earlier, _ in held)
-        is_sound = is_sound or (frame.key_frame and not frame.is_corrupt)
-        held.append((frame, is_sound))
+            damaged_at = min(damaged_at, positions.get(_time(frame), -1))
+            held = deque((e, is_sound and positions.get(_time(e), math.inf) < damaged_at) for e, is_sound in held)
+        elif frame.key_frame:
+            damaged_at = math.inf
+        held.append((frame, damaged_at == math.inf or positions.get(_time(frame), math.inf) < damaged_at))
         while len(held) > (_MOST_REORDERED if context.has_b_frames else 0):
             yield held.popleft()
     yield from held
 
 
+def _time(frame: VideoFrame) -> int:
+    return -1 if frame.pts is None else frame.pts
+
+
 class _Decoder:
-    """One open file: packets in, frames out."""
+    """One open file: it takes packets and returns frames."""
 
     def __init__(self, name: str, index: VideoIndex) -> None:
         self.index = index
         self.container, self.stream = open_video(name, probe=not index.seekable)
         self.context = self.stream.codec_context
-        self.position = 0  # of `forward`: the next frame's index
+        self.position = 0  # the index of the next frame in `forward`
+        # For `run`: the position of each packet in the order of decoding, by presentation time.
+        self.positions: dict[int, int] = {}
         self._in_order: Iterator[tuple[VideoFrame, bool]] | None = None
 
     def run(self, key: int, wanted_pts: set[int]) -> Iterator[VideoFrame]:
-        """Decode from keyframe `key` until all `wanted_pts` are submitted; yield the decoded frames in any order."""
+        """Decode from keyframe `key` until the packets of all `wanted_pts` are sent; yield the frames in any order."""
         index, context = self.index, self.context
         key_pts = int(index.key_pts[key])
         self.container.seek(int(index.key_seek[key]), stream=self.stream, backward=True, any_frame=False)
         n_left, started = len(wanted_pts), False
+        self.positions.clear()
         for packet in self.container.demux(self.stream):
             if packet.pts is None:
                 break
@@ -77,6 +97,7 @@ class _Decoder:
                 started = packet.pts == key_pts
                 if not started:
                     continue
+            self.positions[packet.pts] = len(self.positions)
             hit = packet.pts in wanted_pts
             if index.droppable:
                 context.skip_frame = "DEFAULT" if hit else "NONREF"
@@ -87,7 +108,8 @@ class _Decoder:
         yield from context.decode(None)
 
     def forward(self) -> Iterator[tuple[int, VideoFrame, bool]]:
-        """Yield all frames in order, each with its index and True if undamaged; resume where the last call stopped."""
+        """Yield all frames in order, each with its index and True if undamaged; continue where the last call stopped.
+        """
         if self._in_order is None:
             self._in_order = checked_frames(self.container.decode(self.stream), self.context)
         for frame, is_sound in self._in_order:
@@ -99,12 +121,12 @@ class _Decoder:
 
 
 class PyavReader(FrameReader):
-    """Exact frames through PyAV (FFmpeg). See FrameReader."""
+    """Reads exact frames through PyAV (FFmpeg); see FrameReader."""
 
     backend: ClassVar[str] = "pyav"
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        """See FrameReader. Decoders are opened when they are first needed."""
+        """Open the video; see FrameReader. Decoders are opened when they are first needed."""
         self._decoders: dict[int, _Decoder] = {}  # by lane
         super().__init__(path)
 
@@ -112,10 +134,7 @@ class PyavReader(FrameReader):
         if not self.index.seekable:
             self._deliver_in_order(wanted, deliver)
             return
-        groups = [
-            (start, {int(self.index.pts[i]): i for i in group})
-            for start, group in groupby(wanted, key=lambda i: int(self.index.start[i]))
-        ]
+        groups = self._groups(wanted)
         if len(groups) == 1:
             self._deliver_group(0, *groups[0], deliver)
             return
@@ -129,48 +148,85 @@ class PyavReader(FrameReader):
                     self._deliver_group(lane, *queue.get_nowait(), deliver)
 
         with ThreadPoolExecutor(_LANES) as pool:
-            list(pool.map(work, range(_LANES)))  # raises a worker's error
+            list(pool.map(work, range(_LANES)))  # raises the error of a worker
+
+    def undecodable(self) -> list[int]:
+        """Return the indices of frames that `read` refuses, in order.
+
+        The file is decoded once, and damaged parts up to four times. Frames are not converted to pixels.
+        """
+        if not self.index.seekable:
+            decoder, sound = _Decoder(self.path, self.index), set[int]()
+            with suppress(*AV_ERRORS):
+                sound.update(index for index, _, is_sound in decoder.forward() if is_sound)
+            decoder.close()
+            return sorted(set(range(len(self))) - sound)
+        left: dict[int, int] = {}
+        for start, group in self._groups(range(len(self))):
+            self._find_group(0, start, group, lambda frame, index: None)
+            left |= group
+        if left:
+            self._find_by_time(left, lambda frame, index: None)
+        return sorted(left.values())
+
+    def _groups(self, wanted: Sequence[int]) -> list[tuple[int, dict[int, int]]]:
+        """Return groups {pts: index} of the wanted frames, by the keyframe where their decoding starts."""
+        return [
+            (start, {int(self.index.pts[i]): i for i in group})
+            for start, group in groupby(wanted, key=lambda i: int(self.index.start[i]))
+        ]
 
     def _deliver_group(self, lane: int, start: int, group: dict[int, int], deliver: Deliver) -> None:
         """Deliver the frames {pts: index} whose decoding starts at keyframe `start`."""
+        take = partial(self._hand_over, deliver=deliver)
+        cause = self._find_group(lane, start, group, take)
+        if group:
+            cause = self._find_by_time(group, take) or cause
+        if group:
+            frame_names = ", ".join(str(i) for i in sorted(group.values()))
+            raise VideoError(f"{self.path}: frame {frame_names} cannot be decoded ({cause}). Fix: {REMUX}")
+
+    def _find_group(self, lane: int, start: int, group: dict[int, int], take: Take) -> str:
+        """Take the frames of a group that decode from its keyframe or an earlier one; return why others may be missing.
+        """
         cause = "it does not appear when decoding from any keyframe"
         for key in range(start, max(start - _EARLIER, 0) - 1, -1):
             is_first = key > 0
             try:
                 decoder = self._open(lane)
-                for frame, is_sound in checked_frames(decoder.run(key, set(group)), decoder.context):
+                for frame, is_sound in checked_frames(decoder.run(key, set(group)), decoder.context, decoder.positions):
                     if not is_sound:
                         break
-                    # A "keyframe" of gradual intra refresh needs frames before it: it does not come out itself.
+                    # In gradual intra refresh, a "keyframe" needs frames before it: decoding from it does not return
+                    # the frame itself.
                     if is_first and frame.pts != self.index.key_pts[key]:
                         break
                     is_first = False
                     if frame.pts in group:
-                        self._hand_over(frame, group.pop(frame.pts), deliver)
+                        take(frame, group.pop(frame.pts))
             except AV_ERRORS as error:
                 cause = reason(error)
                 self._close(lane)
             if not group:
-                return
-        self._deliver_by_time(group, deliver, cause)
+                break
+        return cause
 
-    def _deliver_by_time(self, group: dict[int, int], deliver: Deliver, cause: str) -> None:
-        """As a last resort, decode the file from its first packet and skip nothing."""
+    def _find_by_time(self, group: dict[int, int], take: Take) -> str | None:
+        """As a last resort, decode the file from its first packet without skipping; return the reason of an error."""
         try:
             container, stream = open_video(self.path, probe=True)
             with container:
                 for frame, is_sound in checked_frames(container.decode(stream), stream.codec_context):
                     if frame.pts in group and is_sound:
-                        self._hand_over(frame, group.pop(frame.pts), deliver)
+                        take(frame, group.pop(frame.pts))
                     if not group:
-                        return
+                        break
         except AV_ERRORS as error:
-            cause = reason(error)
-        frame_names = ", ".join(str(i) for i in sorted(group.values()))
-        raise VideoError(f"{self.path}: frame {frame_names} cannot be decoded ({cause}). Fix: {REMUX}")
+            return reason(error)
+        return None
 
     def _deliver_in_order(self, wanted: Sequence[int], deliver: Deliver) -> None:
-        """Read streams without exact seeking: count the frames from the start, or from the current position."""
+        """Read streams without exact seeking by counting frames from the start, or from the current position."""
         decoder = self._open(0)
         if decoder.position > wanted[0]:
             self._close(0)
@@ -186,7 +242,7 @@ class PyavReader(FrameReader):
                     if self.index.stamped and frame.pts != expected:
                         what = f"frame {index} comes at {frame.pts}, not at {expected} ticks"
                         raise VideoError(f"{self.path}: {what}. Fix: {REMUX}")
-                    self._hand_over(frame, index, deliver)
+                    self._hand_over(frame, index, deliver=deliver)
                     undelivered.remove(index)
                 if not undelivered:
                     return
@@ -196,7 +252,7 @@ class PyavReader(FrameReader):
             raise VideoError(text) from error
         raise VideoError(f"{self.path}: frame {min(undelivered)} does not appear in a second pass. Fix: {REMUX}")
 
-    def _hand_over(self, frame: VideoFrame, index: int, deliver: Deliver) -> None:
+    def _hand_over(self, frame: VideoFrame, index: int, *, deliver: Deliver) -> None:
         deliver(index, self.index.orientation.apply(np.asarray(frame.to_ndarray(format="rgb24"), dtype=np.uint8)))
 
     def _open(self, lane: int) -> _Decoder:
@@ -212,4 +268,4 @@ class PyavReader(FrameReader):
             self._close(lane)
 
     def _forget(self) -> None:
-        self._decoders = {}  # the parent's dict is left as it is: see `_after_fork`
+        self._decoders = {}  # the parent's dict is not changed: see `_after_fork`

@@ -19,7 +19,7 @@ import torch
 from PIL import Image
 from transformers import PreTrainedConfig, PreTrainedModel
 
-from barista_bench.core.example import FrameTimes
+from barista_bench.core.frame_times import FrameTimes
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart
 from barista_bench.errors import ModelError
 from barista_bench.files.checkpoints import on_device

@@ -17,11 +17,11 @@ from jinja2 import TemplateError
 from PIL import Image
 from transformers import ProcessorMixin
 
-from barista_bench.core.example import FrameTimes
+from barista_bench.core.frame_times import FrameTimes, VideoClip, parts_with_clips
 from barista_bench.core.prompt import ImagePart, TextPart
 from barista_bench.errors import ModelError
 from barista_bench.models.answers import OTHER_TAGS, THINK_TAGS
-from barista_bench.models.base import Request, VideoClip, knows_one_rate, parts_with_clips
+from barista_bench.models.base import Request, knows_one_rate
 from barista_bench.models.local.processors import TextProcessor, template_variables
 from barista_bench.models.settings import GeneratorSettings
 
@@ -137,7 +137,11 @@ class PromptEncoder:
         Raises:
             ValueError: the times of a video's frames are unknown.
         """
-        return parts_with_clips(request, self._video_fps) if self.takes_video else list(request.prompt.joined_parts)
+        return (
+            parts_with_clips(request.prompt, request.times, self._video_fps)
+            if self.takes_video
+            else list(request.prompt.joined_parts)
+        )
 
     def messages(self, request: Request) -> list[Message]:
         """Return the conversation: a system message, if there is one and the template takes it, and a user turn."""

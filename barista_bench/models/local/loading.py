@@ -33,7 +33,8 @@ _MAX_TEMPLATE = 2**20  # bytes
 
 
 def checkpoint_of(name: str) -> str:
-    """Return the folder of our checkpoint (trained by `scripts/train_kitchen.py`); any other name unchanged."""
+    """Return the folder of our checkpoint with this name (see `scripts/train_kitchen.py`), or any other name unchanged.
+    """
     return str(Path(__file__).parents[1] / "checkpoints" / name) if name in EMBEDDED else name
 
 

@@ -113,7 +113,10 @@ class TransformersModel(NumberedStream):
 
     @property
     def window(self) -> int:
-        """Requests needed at hand: 8 batches, but not more than 128 requests (or one batch), for their images."""
+        """Number of requests to have at hand: 8 batches, but at most 128 requests (or one batch).
+
+        The limit exists because each request holds its images.
+        """
         return self._engine.budget.window
 
     def _numbered_answers(

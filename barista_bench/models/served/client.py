@@ -120,7 +120,7 @@ class Calls:
             },
             http_client=openai.DefaultAsyncHttpxClient(
                 limits=httpx2.Limits(max_connections=self._settings.max_concurrency),
-                verify=_certificates(),
+                verify=certificates(),
                 # Images and key go to the server that was named, and to no other: no redirect, and to this machine no
                 # proxy of the environment, which could read the key off plain http.
                 follow_redirects=False,
@@ -218,7 +218,10 @@ class Calls:
         raise AssertionError("tenacity ends with a result or an error")
 
     def _backoff(self, state: RetryCallState, rng: random.Random) -> float:
-        """Wait with full jitter. All calls wait at the gate for the server's requested pause, at the same time."""
+        """Return the wait before the next attempt, with full jitter.
+
+        If the server requests a pause, all calls wait for it together at the gate.
+        """
         seconds = rng.uniform(0.0, longest_backoff(state.attempt_number))
         error = state.outcome.exception() if state.outcome else None
         if isinstance(error, TransientError):
@@ -309,7 +312,7 @@ def open_calls(
 
 
 @cache
-def _certificates() -> ssl.SSLContext:
+def certificates() -> ssl.SSLContext:
     """Return httpx's certificates, cached: loading takes 0.1 seconds, and judges send few requests at a time."""
     return httpx2.create_ssl_context()
 

@@ -156,7 +156,7 @@ def error_in_reply(error: object, endpoint: Endpoint, *, answered: bool = False)
 
 
 def names_filter(value: object, depth: int = 8) -> bool:
-    """Return True if results of Azure's content filters, up to this depth, show that a filter stopped something."""
+    """Return True if results of Azure's content filters, up to this depth, show that a filter blocked something."""
     if isinstance(value, Mapping) and value.get("filtered") is True:
         return True
     inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()

@@ -14,6 +14,7 @@ Known behaviour of servers:
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 from barista_bench.core.settings import check_settings
@@ -53,6 +54,8 @@ class ServedModel(NumberedStream):
         self.batch_size = settings.max_concurrency
         self.window = settings.max_concurrency + _READY
         self.state = ServerState(settings.max_concurrency)
+        self.batches: Path | None = None
+        """The folder that remembers batches, for `batch_api`."""
 
     def __repr__(self) -> str:
         return f"ServedModel({self.name!r}, base_url={self.settings.url!r})"
@@ -106,6 +109,13 @@ class ServedModel(NumberedStream):
         from barista_bench.models.served.client import open_calls
 
         self.check(config)
+        if self.settings.batch_api:
+            from barista_bench.models.served.batches import batch_answers
+
+            if self.batches is None:
+                raise ConfigError("batch_api needs a run folder. Fix: leave it out here")
+            yield from batch_answers(self._endpoint(), self.settings, config, self.batches, requests)
+            return
         source, in_flight, has_more = enumerate(requests), 0, True
         with open_calls(self._endpoint(), self.settings, config, self.state) as calls:
             while in_flight or has_more:

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 from PIL import Image
 
-from barista_bench.core.example import FrameTimes
+from barista_bench.core.frame_times import FrameTimes, VideoClip, parts_with_clips
 from barista_bench.core.prompt import ImagePart, TextPart
-from barista_bench.models.base import GenerationConfig, Request, VideoClip, parts_with_clips
+from barista_bench.models.base import GenerationConfig, Request
 from barista_bench.models.served.settings import ServedSettings
 
 Body = dict[str, object]
@@ -118,7 +118,7 @@ def _messages(request: Request, settings: ServedSettings) -> list[Body]:
 def _parts(request: Request, settings: ServedSettings) -> Sequence[TextPart | ImagePart | VideoClip]:
     if settings.frames_as == "images":
         return request.prompt.joined_parts
-    return parts_with_clips(request, settings.video_fps)
+    return parts_with_clips(request.prompt, request.times, settings.video_fps)
 
 
 def _clip_times(request: Request, settings: ServedSettings) -> FrameTimes | None:

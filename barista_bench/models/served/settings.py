@@ -26,7 +26,7 @@ _RESERVED_FIELDS = frozenset(
     | {"response_format", "max_completion_tokens", "max_tokens"}
 )
 _OUTSIDE_IDENTITY = frozenset(
-    {"api_key_env", "timeout", "max_concurrency", "max_attempts"}
+    {"api_key_env", "timeout", "max_concurrency", "max_attempts", "batch_api"}
     | {"revision", "box_format"}  # fields of the model's own
     | {"frames_as", "video_fps"}  # named where frames are videos
     | {"reasoning", "reasoning_field"}  # named where it is set
@@ -52,6 +52,9 @@ class ServedSettings(GeneratorSettings):
         16, ge=1, le=1024, description="Served calls in flight at most; how many there are adapts to the server."
     )
     max_attempts: int = Field(6, ge=1, le=100, description="Attempts at one served call.")
+    batch_api: bool = Field(
+        False, description="Ask through the provider's batch API (/v1/batches): cheaper, with up to a day's wait."
+    )
     image_format: Literal["jpeg", "png"] | None = Field(
         None,
         description="Of images sent to a served model: encode them again. Left out, they go out byte by byte as a "

@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from barista_bench.core.frame_times import VideoClip
 from barista_bench.core.prompt import ImagePart
 from barista_bench.core.settings import check_settings
 from barista_bench.errors import ConfigError, ModelError, with_remedy
@@ -29,7 +30,6 @@ from barista_bench.models.base import (
     ModelIdentity,
     NumberedStream,
     Request,
-    VideoClip,
     repeat_answer,
     video_settings,
 )

@@ -88,6 +88,7 @@ export function card(task, side, other, choose) {
     ...(answer.earlier ?? []).map((earlier, step) =>
       foldedText(`Answer ${step + 1}, before the last question`, earlier || "(empty)"),
     ),
+    ...(answer.aided ?? []).map(([title, content]) => foldedText(title, content)),
     foldedText("Parsed answer", answer.parsed),
     foldedText("Reasoning", answer.reasoning),
     text("p", answer.facts.map((fact) => fact.join(" ")).join(" · "), { class: "note" }),

@@ -5,7 +5,12 @@ import { leaderboard } from "./leaderboard.js";
 import { graphOf } from "./propagation.js";
 import { questions } from "./questions.js";
 import { shownIfShort } from "./tables.js";
+
 /** @import { Tab } from "./shapes.d.ts" */
+
+/** The section "Why it fails" of the page; null without diagnoses. */
+const why = document.getElementById("why");
+why?.remove();
 
 /** The tab of an address, or the first one. @param {string} wanted */
 export const tabOf = (wanted) => index.tabs.find((tab) => tab.address === wanted) ?? index.tabs[0];
@@ -16,6 +21,7 @@ export function firstScreen(tab) {
   return [
     text("h2", tab.board.title),
     ...leaderboard(tab),
+    ...(why ? [why] : []),
     text("h3", "Key questions"),
     ...questions(tab.tasks.map((number) => index.tasks[number])),
     node("p", {}, node("a", { href: "#across" }, across)),

@@ -181,6 +181,8 @@ export interface Answer {
   verdicts?: NameAndValue[];
   failures?: string[];
   earlier?: string[];
+  /** Titles and texts of the same question asked with aids. */
+  aided?: NameAndValue[];
 }
 
 export type Verdict = "hit" | "miss" | "wrong";

@@ -14,6 +14,7 @@ from barista_bench.core.example import Status
 from barista_bench.core.model_names import ABLATIONS
 from barista_bench.errors import BudgetError, ModelError
 from barista_bench.models import AnsweredRequest, Completion, Failure, GenerationConfig, Model, Request, StreamingModel
+from barista_bench.models.ablations import unwrap_ablations
 from barista_bench.models.base import TOKEN_COUNTS
 from barista_bench.models.served.requests import estimated_input_tokens
 from barista_bench.runs.ask.config import SpendingSettings
@@ -222,18 +223,20 @@ def answer_each(
         BudgetError: the next request does not fit; all answers have been yielded.
     """
     in_flight: dict[str, tuple[SubjectT, Request]] = {}
+    _, change = unwrap_ablations(model)  # limits count what is sent
     to_send = iter(requests)
     deferred: list[tuple[SubjectT, Request]] = []  # the request that does not fit yet
 
     def requests_that_fit() -> Iterator[Request]:
         for subject, request in chain(deferred, to_send):
-            if spending and not spending.fits(request):
+            sent = change(request) if spending else request
+            if spending and not spending.fits(sent):
                 deferred[:] = [(subject, request)]
                 return
             deferred.clear()
             if spending:
-                spending.begin(request)
-            in_flight[request.request_id] = subject, request
+                spending.begin(sent)
+            in_flight[request.request_id] = subject, sent
             yield request
 
     def take_out(name: str, completions: list[Completion | Failure]) -> tuple[SubjectT, list[Completion | Failure]]:
@@ -258,8 +261,8 @@ def answer_each(
             yield *take_out(name, [_UNANSWERED] * len(request.seeds)), 0.0
         if not deferred or spending is None:
             break
-        if not spending.fits(deferred[0][1]):
-            raise spending.refusal(deferred[0][1])
+        if not spending.fits(change(deferred[0][1])):
+            raise spending.refusal(change(deferred[0][1]))
     for subject, request in to_send:
         yield subject, [_UNANSWERED] * len(request.seeds), 0.0
 

@@ -5,7 +5,8 @@ sample.
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -15,7 +16,8 @@ import msgspec
 from PIL import Image
 from tqdm import tqdm
 
-from barista_bench.core.example import FrameTimes, Status
+from barista_bench.core.example import Status
+from barista_bench.core.frame_times import FrameTimes
 from barista_bench.core.guarding import guard
 from barista_bench.core.prompt import Prompt
 from barista_bench.core.task import Example, Task
@@ -28,6 +30,7 @@ from barista_bench.runs.ask.answers import Spending, answer_each, answer_fields,
 from barista_bench.runs.ask.config import RunConfig, Shard
 from barista_bench.runs.ask.prefetch import decode_ahead
 from barista_bench.runs.ask.session import Session
+from barista_bench.runs.decide.stopping import Stopping
 from barista_bench.runs.log.inputs import AskedInput, asks_in_steps, sample_keys, sample_seed
 from barista_bench.runs.log.sample_log import SampleLog, SampleRecord, logged_logprobs, sample_digest
 from barista_bench.runs.log_reader import StepLog, finished_samples
@@ -41,7 +44,7 @@ class TaskRun:
     """One task of a start: its examples, their prompts, its log, and its counts so far.
 
     `steps` is the log of intermediate answers, for tasks that ask in several steps; None for others. `only` are the ids
-    of the examples to ask; None for all.
+    of the examples to ask; None for all. `change` is applied to every request, such as by an aid.
     """
 
     task: Task
@@ -53,6 +56,7 @@ class TaskRun:
     session: Session = field(default_factory=Session)
     steps: StepLog | None = None
     only: frozenset[str] | None = None
+    change: Callable[[Request], Request] | None = None
 
 
 _NO_QUESTION = Prompt("", ())
@@ -100,8 +104,11 @@ class Asker:
         self._decodes, self._timed = decodes, sees_videos(model.identity)
         self._next_questions: list[_Pending] = []
 
-    def ask(self, task_runs: Sequence[TaskRun]) -> None:
+    def ask(self, task_runs: Sequence[TaskRun], stopping: Stopping | None = None) -> None:
         """Ask for everything that the logs lack; each answer is appended as soon as it arrives.
+
+        Args:
+            stopping: asks block by block until it has decided every task; None asks everything in one go.
 
         Raises:
             BudgetError: the remaining requests do not fit the spending limits.
@@ -113,13 +120,14 @@ class Asker:
         is_shown = self.config.progress and self.shard.rank == 0
         started = time.perf_counter()
         with self.store, tqdm(total=samples, desc="asking", unit="sample", disable=not is_shown) as bar:
-            while pending:
-                # The example identifies a request, so each example has at most one pending request.
-                first: dict[str, _Pending] = {}
-                later = [entry for entry in pending if first.setdefault(entry.example.example_id, entry) is not entry]
-                self._ask_round(list(first.values()), bar)
-                pending = later + self._next_questions
-                self._next_questions = []
+            for part in [pending] if stopping is None else _blocks(task_runs, pending, stopping):
+                while part:
+                    # The example identifies a request, so each example has at most one pending request.
+                    first: dict[str, _Pending] = {}
+                    later = [entry for entry in part if first.setdefault(entry.example.example_id, entry) is not entry]
+                    self._ask_round(list(first.values()), bar)
+                    part = later + self._next_questions
+                    self._next_questions = []
         self.clock.add("generate", max(0.0, time.perf_counter() - started - self.clock.seconds["wait"]))
 
     def _ask_round(self, pending: list[_Pending], bar: tqdm[NoReturn]) -> None:
@@ -237,7 +245,7 @@ class Asker:
         for entry, pictures in ready:
             try:
                 request = self._request(entry, pictures) if isinstance(pictures, Pictures) else pictures
-            except TaskError as error:
+            except (TaskError, DataError) as error:
                 request = error
             if isinstance(request, Request):
                 yield entry, request
@@ -261,7 +269,7 @@ class Asker:
             schema = None if asks_in_steps(task) and not step else task.answer_schema(example)
         with guard(task, "choices", example):
             choices = task.choices(example)
-        return Request(
+        request = Request(
             request_id=example.example_id,
             prompt=entry.prompt,
             images=pictures.images,
@@ -272,6 +280,7 @@ class Asker:
             choices=choices,
             times=self._times(entry) if self._timed and entry.prompt.image_count else None,
         )
+        return entry.run.change(request) if entry.run.change else request
 
     def _times(self, entry: _Pending) -> FrameTimes | None:
         try:
@@ -338,6 +347,17 @@ class Asker:
         for run, count in zip(task_runs, counts, strict=True):
             fraction = count / sum(counts) if sum(counts) else 1 / len(task_runs)
             run.session.seconds.update({stage: value * fraction for stage, value in self.clock.seconds.items()})
+
+
+def _blocks(task_runs: Sequence[TaskRun], pending: Sequence[_Pending], stopping: Stopping) -> Iterator[list[_Pending]]:
+    """Yield the open examples of each block, of the tasks that are not decided; `stopping` watches the same tasks."""
+    places = {id(run): place for place, run in enumerate(task_runs)}
+    by_block: dict[tuple[int, int], list[_Pending]] = defaultdict(list)
+    for entry in pending:
+        place = places[id(entry.run)]
+        by_block[place, stopping.watched[place].contest.order.block_of[entry.index]].append(entry)
+    for block, open_places in stopping.open_blocks():
+        yield [entry for place in sorted(open_places) for entry in by_block[place, block]]
 
 
 def pictures_for(

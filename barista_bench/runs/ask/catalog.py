@@ -301,6 +301,8 @@ def _load_served(config: ModelSettings, name: str, tasks: TaskExamples) -> Model
 
     model = ServedModel.load(name, **part_of(config, ServedSettings))
     model.check(config.generation)
+    if (out := getattr(config, "out", None)) is not None:  # judges and preflights have none
+        model.batches = Path(out) / "batches"
     return model
 
 

@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, cast, get_args
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -39,7 +39,9 @@ from barista_bench.files.reading import Line, load_yaml, read_bounded
 from barista_bench.models import GenerationConfig
 from barista_bench.models.served.settings import ServedSettings
 from barista_bench.models.settings import TransformersSettings, VllmSettings
+from barista_bench.runs.decide.contest import Goal
 from barista_bench.runs.described import MAX_REPETITIONS
+from barista_bench.runs.score.stopping import GoalKind
 
 __all__ = ["ENVIRONMENT_PREFIX", "Count", "ModelSettings", "RunConfig", "Texts", "check_settings", "resolve"]
 
@@ -129,7 +131,48 @@ class SpendingSettings(SettingsTable):
         return self.max_cost is not None or self.max_tokens_total is not None
 
 
-class RunConfig(SpendingSettings, ModelSettings):
+class StoppingSettings(SettingsTable):
+    """When to stop before every example is answered."""
+
+    until: str | None = Field(
+        None,
+        description="Stop as soon as it is certain: decided or decided-over-videos (with --against), above=0.6 (or "
+        "below it), within=0.03 (half the interval's width). Start again without it to ask the rest.",
+    )
+    against: Path | None = Field(
+        None, description="Complete run on the same questions to compare with, or the folder of its tasks."
+    )
+    alpha: float = Field(0.05, gt=0, lt=1, description="Maximum probability of a wrong decision (with --until).")
+
+    @model_validator(mode="after")
+    def _check_goal(self) -> Self:
+        _ = self.goal
+        return self
+
+    @property
+    def goal(self) -> Goal | None:
+        """The question to decide; None to ask everything. Raises ValueError for an unknown one."""
+        if self.until is None:
+            if self.against is not None:
+                raise ValueError("against is set, but until is not: say until=decided")
+            return None
+        kind, _, text = self.until.partition("=")
+        try:
+            value = float(text) if text else 0.0
+        except ValueError:
+            value = 2.0
+        if (
+            kind not in get_args(GoalKind)
+            or bool(text) != (kind in ("above", "within"))
+            or (text and not 0 < value < 1)
+        ):
+            raise ValueError(f"until is {self.until!r}: say decided, decided-over-videos, above=0.6 or within=0.03")
+        if (self.against is not None) != kind.startswith("decided"):
+            raise ValueError(f"until={kind} goes {'without' if self.against else 'with'} against")
+        return Goal(cast("GoalKind", kind), value)
+
+
+class RunConfig(StoppingSettings, SpendingSettings, ModelSettings):
     """Settings of a run. The descriptions are the help texts of the command line."""
 
     data: str = Field(
@@ -154,6 +197,34 @@ class RunConfig(SpendingSettings, ModelSettings):
     )
     repetitions: int = Field(3, ge=1, le=MAX_REPETITIONS, description="Repetitions; the protocol asks for three.")
     limit: Count | None = Field(None, description="Ask only the first LIMIT examples of each task.")
+    videos: Names = Field(
+        (), description="Ask only the examples of these videos, separated by commas.", max_length=10_000
+    )
+    example_ids: Path | None = Field(None, description="Ask only the examples in this file, one id a line.")
+    where: Texts = Field(
+        (),
+        description="Ask only examples with this metadata, e.g. preparation=capsule; may be repeated, all must hold.",
+        max_length=20,
+    )
+    failed_in: Path | None = Field(
+        None, description="Ask only what this run gave no readable answer to: a run folder, or its parent."
+    )
+    frames: Count | None = Field(
+        None, description="Show at most so many images of a question, evenly spread; its text stays as it is."
+    )
+    max_side: int | None = Field(
+        None, ge=16, description="Scale images down to this longer side in pixels, in every engine."
+    )
+    sweep: Texts = Field(
+        (),
+        description="Run once for each value, NAME=VALUE,VALUE with a setting or task option; may be repeated for all "
+        "combinations. One table and chart compare them.",
+        max_length=5,
+    )
+    shots: Count | None = Field(
+        None, description="Show so many worked examples of the split train, of other videos, before each question."
+    )
+    shots_seed: int = Field(0, description="Seed of the choice of worked examples.")
     root: Path | None = Field(None, description="Folder with the videos of a linked dataset or frozen file.")
     prompts: Path | None = Field(
         None,
@@ -166,8 +237,19 @@ class RunConfig(SpendingSettings, ModelSettings):
     aid: Names = Field(
         (),
         description="Facts of the graph to tell with the question, e.g. objects,states; LEVEL:inert and LEVEL:false "
-        "are their controls. Such a run is a diagnosis, and on no leaderboard.",
+        "are their controls, objects=RUN tells the model's own answers. Such a run is on no leaderboard.",
+        max_length=9,
+    )
+    view: Names = Field(
+        (),
+        description="Less evidence, or a transformed question: hide_evidence, hide_elsewhere, only_evidence, mirrored "
+        "or reversed. Such a run is on no leaderboard.",
         max_length=5,
+    )
+    graph: str | None = Field(
+        None,
+        description="Dataset with the graph tables for aids and views, if data was generated from its videos.",
+        max_length=4096,
     )
 
     name: Line = Field("", description="Name of the model in tables, comparisons and reports; does not change answers.")

@@ -5,19 +5,23 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from barista_bench.benchmarks import BENCHMARKS, Benchmark, get_benchmark, read_wording, task_class, task_options
+from barista_bench.benchmarks import BENCHMARKS, Benchmark, TaskSpec, find_task, get_benchmark, task_options
 from barista_bench.benchmarks.kinds.box_answers import BOX_PLACES, own_box_places
 from barista_bench.core.prompt import FROZEN_QUESTION, IMAGE_PLACES, IMAGE_TEXT, PromptTexts
 from barista_bench.core.task import Task
 from barista_bench.data.cached_build import dataset_of
+from barista_bench.data.chosen import in_order
 from barista_bench.data.dataset import config_names, open_examples
 from barista_bench.data.manifest import DEFAULT_BENCHMARK, MANIFEST, read_manifest
 from barista_bench.errors import ConfigError, DataError
+from barista_bench.files.checkpoints import is_on_this_machine
 from barista_bench.runs.ask.catalog import check_fit, check_schemas
 from barista_bench.runs.ask.config import RunConfig
+from barista_bench.runs.ask.selection import chosen_tasks, is_chosen
 from barista_bench.runs.run_folder import CONFIG_FILE, OpenedTask
 
 ALL = "all"
@@ -26,12 +30,10 @@ _PLACEHOLDER = re.compile(r"\{([a-z][a-z_0-9]*)\}")
 log = logging.getLogger(__name__)
 
 
-class TaskSpec(NamedTuple):
-    """A task to open. `name` is the name that the user gave: the task's own, or its name in frozen files."""
+class PlannedTask(NamedTuple):
+    """A task to open: where its data are, and its run folder."""
 
-    benchmark: Benchmark
-    name: str
-    kind: type[Task]
+    spec: TaskSpec
     data: str
     folder: Path
     split: str
@@ -78,18 +80,33 @@ def open_tasks(config: RunConfig) -> list[OpenedTask]:
     return fitting_tasks
 
 
+def _warn_of_absent_checkpoints(task: Task) -> None:
+    """Say before a model is asked that scoring its answers needs a checkpoint that is not on this machine."""
+    for name, option in task.options.items():
+        if option.fetched_with is None or is_on_this_machine(value := str(task.chosen[name])):
+            continue
+        other, reading_value = option.fetched_with
+        if task.chosen[other] == reading_value:
+            others = " or ".join(f"{other}={each}" for each in task.options[other].choices if each != reading_value)
+            log.warning(
+                "%s: `score` needs the %s %s, which is not on this machine; it is fetched from the Hub then. Fix, "
+                "if the Hub cannot be reached: say --option %s",
+                *(task.name, name, value, others),
+            )
+
+
 def open_questions(config: RunConfig) -> list[OpenedTask]:
     """Do the same as `open_tasks`, for any model."""
-    specs = list(_specs_of_all_benchmarks(config) if config.benchmark == ALL else _specs_of_one_benchmark(config))
-    options_of_each = task_options([spec.kind for spec in specs], config.options)
+    limit = None if is_chosen(config) else config.limit
+    planned_tasks = list(_plan_all_benchmarks(config) if config.benchmark == ALL else _plan_one_benchmark(config))
+    options_of_each = task_options([planned.spec.kind for planned in planned_tasks], config.options)
     opened_tasks = []
-    for spec, options in zip(specs, options_of_each, strict=True):
-        task = spec.kind(_wording(config, spec), options=options)
-        examples = open_examples(
-            spec.data, spec.benchmark.name, spec.name, split=spec.split, root=config.root, limit=config.limit
-        )
+    for (spec, data, folder, split), options in zip(planned_tasks, options_of_each, strict=True):
+        task = spec.kind(_read_wording(config, spec), options=options)
+        examples = open_examples(data, spec.benchmark.name, spec.name, split=split, root=config.root, limit=limit)
         task.refuse_others(examples.examples)
-        opened_tasks.append(OpenedTask(task, examples, spec.folder, spec.data))
+        _warn_of_absent_checkpoints(task)
+        opened_tasks.append(OpenedTask(task, examples, folder, data))
     task_by_example: dict[str, str] = {}
     for opened_task in opened_tasks:
         name = f"{opened_task.task.benchmark}/{opened_task.task.name}"
@@ -98,10 +115,11 @@ def open_questions(config: RunConfig) -> list[OpenedTask]:
                 raise ConfigError(
                     f"example {example.example_id!r} is in both {first} and {name}. Fix: run these tasks one by one"
                 )
-    return opened_tasks
+    opened_tasks = chosen_tasks(config, opened_tasks) if is_chosen(config) else opened_tasks
+    return [replace(one, examples=in_order(one.examples, one.task, one.task.chosen)) for one in opened_tasks]
 
 
-def _wording(config: RunConfig, spec: TaskSpec) -> PromptTexts | None:
+def _read_wording(config: RunConfig, spec: TaskSpec) -> PromptTexts | None:
     """Return the wording that replaces the packaged one; None for the packaged one.
 
     Prompts that lack a text are refused before anything is asked: a later question without text would waste earlier
@@ -109,7 +127,7 @@ def _wording(config: RunConfig, spec: TaskSpec) -> PromptTexts | None:
     """
     if config.prompts is None:
         return None
-    prompts, released = read_wording(spec.benchmark.name, spec.name, config.prompts), spec.benchmark.released_texts
+    prompts, released = spec.read_wording(config.prompts), spec.benchmark.released_texts
     if released and prompts.wording == released.wording:
         return prompts
     packaged = spec.kind().prompts
@@ -166,7 +184,7 @@ def _dataset_names(folder: str) -> list[str]:
     return [path.parent.name for path in sorted(Path(folder).glob(f"[!.]*/{MANIFEST}"))]
 
 
-def _specs_of_all_benchmarks(config: RunConfig) -> Iterator[TaskSpec]:
+def _plan_all_benchmarks(config: RunConfig) -> Iterator[PlannedTask]:
     if config.task != (ALL,):
         raise ConfigError("all benchmarks have all of their tasks run. Fix: leave task out, or name one benchmark")
     if config.root is not None:
@@ -176,10 +194,10 @@ def _specs_of_all_benchmarks(config: RunConfig) -> Iterator[TaskSpec]:
         benchmark = BENCHMARKS[name]
         split = benchmark.leaderboards[0] if config.split == ALL else config.split
         for task in _present_tasks(benchmark, str(path)):
-            yield TaskSpec(benchmark, task, task_class(name, task), str(path), config.out / name / task, split)
+            yield PlannedTask(find_task(benchmark, task), str(path), config.out / name / task, split)
 
 
-def _specs_of_one_benchmark(config: RunConfig) -> Iterator[TaskSpec]:
+def _plan_one_benchmark(config: RunConfig) -> Iterator[PlannedTask]:
     benchmark_name = config.benchmark
     if len(datasets := _dataset_names(config.data)) > 1:
         what = f"{len(datasets)} datasets are here ({', '.join(datasets)})"
@@ -203,7 +221,7 @@ def _specs_of_one_benchmark(config: RunConfig) -> Iterator[TaskSpec]:
         raise ConfigError(f"{config.out}: is the run folder of one task. Fix: name that task, or use another --out")
     for name in names:
         folder = config.out if is_run else config.out / name
-        yield TaskSpec(benchmark, name, task_class(benchmark.name, name), config.data, folder, config.split)
+        yield PlannedTask(find_task(benchmark, name), config.data, folder, config.split)
 
 
 def _present_tasks(benchmark: Benchmark, data: str) -> tuple[str, ...]:

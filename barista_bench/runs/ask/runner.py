@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import json
-import logging
 import time
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
-from barista_bench.aids.levels import parse_aids
-from barista_bench.aids.texts import VERSION, AidBook, texts_hash
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.model_names import ABLATIONS, SCRIPTED
-from barista_bench.errors import ConfigError, DataError
+from barista_bench.errors import ConfigError
 from barista_bench.files.owned_folders import RUN, check_place
 from barista_bench.files.writing import name_full_disk
 from barista_bench.models import Model, ModelIdentity, Request
-from barista_bench.models.ablations import add_aids, unwrap_ablations
+from barista_bench.models.ablations import shown_less, unwrap_ablations, with_changed_requests
 from barista_bench.models.base import tells_own_times
+from barista_bench.runs.ask.aiding import with_aids, write_aids
 from barista_bench.runs.ask.answers import Spending, logged_tokens, prices_of
 from barista_bench.runs.ask.asking import Asker, TaskRun
 from barista_bench.runs.ask.catalog import (
@@ -34,12 +33,15 @@ from barista_bench.runs.ask.catalog import (
 from barista_bench.runs.ask.config import ModelSettings, RunConfig, Shard, check_settings
 from barista_bench.runs.ask.opening import open_tasks
 from barista_bench.runs.ask.session import Session
+from barista_bench.runs.ask.shots import fingerprinted, with_shots
+from barista_bench.runs.data_location import data_location
+from barista_bench.runs.decide.contest import Contest
+from barista_bench.runs.decide.opening import WatchedRun, open_contest
+from barista_bench.runs.decide.stopping import Stopping
 from barista_bench.runs.log.inputs import AskedInput, asked_inputs, asks_in_steps, claim_inputs, prompts_digest
 from barista_bench.runs.log.sample_log import SampleLog, find_running_elsewhere, log_files
 from barista_bench.runs.log_reader import StepLog, answers_only, read_steps, step_files
-from barista_bench.runs.run_folder import OpenedTask, claim, data_location, package_versions, run_description
-
-log = logging.getLogger(__name__)
+from barista_bench.runs.run_folder import OpenedTask, claim, package_versions, run_description
 
 
 def run(data: str | Path, out: str | Path, **settings: object) -> Session:
@@ -66,6 +68,8 @@ def run_config(
     config: RunConfig, opened_tasks: Sequence[OpenedTask] | None = None, model: Model | None = None
 ) -> Session:
     """Do the same as `run`, with resolved settings; pass tasks and model if they are open already."""
+    if config.sweep:
+        raise ConfigError("a sweep is several runs. Fix: use the command `run`, or `run_sweep` of runs/ask/sweep.py")
     started = time.perf_counter()
     shard = Shard.from_environment()
     prices = prices_of(config, config.model)
@@ -74,15 +78,18 @@ def run_config(
     opened_tasks = open_tasks(config) if opened_tasks is None else opened_tasks
     for opened_task in opened_tasks:
         check_place(opened_task.folder, RUN)
+    contests = open_contests(config, opened_tasks)  # before the model is loaded
     launch = shard.launch(*config.task)
     with ExitStack() as stack:
         # Before the model is loaded, which may take many minutes.
         logs = [stack.enter_context(locked_log(opened_task.folder, shard, launch)) for opened_task in opened_tasks]
         model = model or open_model(config, shard, opened_tasks)
         model, opened_tasks = with_aids(model, config, opened_tasks)
+        model, shots = with_shots(with_less_shown(model, config), config, opened_tasks)
         task_runs, versions, tells_times = [], getattr(model, "versions", {}), tells_own_times(model.identity)
         for opened_task, sample_log in zip(opened_tasks, logs, strict=True):
             inputs = asked_inputs(opened_task.task, opened_task.examples, model.box_format, timed=tells_times)
+            inputs = fingerprinted(inputs, opened_task.examples, shots)
             how = (model.identity, model.box_format, config, shard, versions)
             task_runs.append(stack.enter_context(claimed_run(opened_task, inputs, sample_log, *how)))
         # Only limits and progress bars need the spending; otherwise the logs are not read again.
@@ -94,9 +101,12 @@ def run_config(
         spending = Spending(config, prices, config.generation, spent)
         asker = Asker(model, config, shard, decodes=config.cluster is None, spending=spending)
         asker.clock.add("load", time.perf_counter() - started)
+        stopping = _watch(contests, task_runs, config, model.box_format) if contests else None
         try:
             with name_full_disk(config.out):
-                asker.ask(task_runs)
+                asker.ask(task_runs, stopping)
+                for place, sentence in (stopping.record() if stopping else {}).items():
+                    task_runs[place].session.decision = sentence
         finally:
             asker.clock.add("total", time.perf_counter() - started)
             asker.deal_out_seconds(task_runs)
@@ -113,6 +123,32 @@ def run_config(
     return total
 
 
+def open_contests(config: RunConfig, opened_tasks: Sequence[OpenedTask]) -> list[Contest]:
+    """The contests of a run that may stop early, one per task; none for a run that asks everything.
+
+    Raises:
+        ConfigError, DataError: a task cannot be decided, or the run to compare with cannot be used.
+    """
+    if config.goal is None:
+        return []
+    if config.aid:
+        raise ConfigError("until does not go with aid: a diagnosis needs every answer. Fix: leave one of them out")
+    opener = partial(
+        open_contest, repetitions=config.repetitions, max_new_tokens=config.max_new_tokens, root=config.root
+    )
+    return [opener(opened, config.goal, config.against) for opened in opened_tasks]
+
+
+def _watch(
+    contests: Sequence[Contest], task_runs: Sequence[TaskRun], config: RunConfig, box_format: BoxFormat
+) -> Stopping:
+    watched = [
+        WatchedRun(contest, run.folder, run.task, run.examples, config.repetitions, box_format)
+        for contest, run in zip(contests, task_runs, strict=True)
+    ]
+    return Stopping(watched, config.alpha)
+
+
 def open_model(config: RunConfig, shard: Shard, opened_tasks: Sequence[OpenedTask]) -> Model:
     """The model of a run, loaded."""
     tasks: TaskExamples = [(opened.task, opened.examples) for opened in opened_tasks]
@@ -125,36 +161,18 @@ def open_model(config: RunConfig, shard: Shard, opened_tasks: Sequence[OpenedTas
     return ClusterModel(config, config.cluster, tasks)
 
 
-def with_aids(model: Model, config: RunConfig, opened_tasks: Sequence[OpenedTask]) -> tuple[Model, list[OpenedTask]]:
-    """The model as `config.aid` has it asked, and the tasks, cut to those examples of which the aids can be made.
+def with_less_shown(model: Model, config: RunConfig) -> Model:
+    """Return the model that is shown fewer or smaller images, as `frames` and `max_side` ask.
 
     Raises:
-        ConfigError: an aid is unknown, or a task does not admit it.
-        DataError: the dataset has no graph, or no example has the aids.
+        ConfigError: the setting cannot be used with this engine or box format.
     """
-    aids = parse_aids(config.aid)
-    if not aids:
-        return model, list(opened_tasks)
-    all_texts: dict[str, str] = {}
-    aided_tasks = []
-    for opened in opened_tasks:
-        book = opened.aids or AidBook.open(opened.task, opened.examples, opened.data, aids)
-        asked = [each for each in opened.examples.examples if opened.only is None or each.example_id in opened.only]
-        texts = book.texts(asked, aids, model.box_format)
-        if not texts:
-            raise DataError(f"{opened.data}: no example of {opened.task.name} has these aids. Fix: name other aids")
-        if lacking := len(asked) - len(texts):
-            log.warning(
-                "%s: %d of %d examples are not asked: the video lacks such facts", opened.task.name, lacking, len(asked)
-            )
-        aided_tasks.append(replace(opened, only=frozenset(texts)))
-        all_texts.update(texts)
-    settings: dict[str, str | int] = {
-        "aid": ",".join(map(str, aids)),
-        "aid_version": VERSION,
-        "aid_hash": texts_hash(all_texts),
-    }
-    return add_aids(model, all_texts, settings), aided_tasks
+    settings = {name: value for name in ("frames", "max_side") if (value := getattr(config, name)) is not None}
+    if not settings:
+        return model
+    if config.cluster is not None or (config.max_side is not None and model.box_format.scale is None):
+        raise ConfigError("frames and max_side fit no cluster, and max_side no boxes in pixels. Fix: leave them out")
+    return with_changed_requests(model, settings, partial(shown_less, frames=config.frames, max_side=config.max_side))
 
 
 @contextmanager
@@ -198,7 +216,9 @@ def claimed_run(
         generation=asdict(config.generation),
         repetitions=config.repetitions,
         name=config.name,
-        data=data_location(opened.folder, opened.data, config.root, config.limit),
+        data=data_location(opened.folder, opened.data, config.root, None if opened.part else config.limit).model_copy(
+            update={"part": opened.part}
+        ),
         versions={**package_versions(), **(versions or {})},
         prices=prices_of(config, config.model).model_dump(),
         training_videos=sorted(training),
@@ -208,7 +228,9 @@ def claimed_run(
     claim(opened.folder, description, lambda: answers_only(opened.folder, description, asked))
     inputs = claim_inputs(opened.folder, opened.examples, inputs)
     rank = None if shard.is_alone else shard.rank
+    write_aids(opened)
     task_run = TaskRun(opened.task, opened.examples, inputs, opened.folder, sample_log, rank, only=opened.only)
+    task_run.change = opened.change
     if not asks_in_steps(opened.task):
         yield task_run
         return
@@ -269,16 +291,22 @@ def estimate(config: RunConfig, opened_tasks: Sequence[OpenedTask] | None = None
         config = config.model_copy(update={"model": ":".join([*ablations, "chance"])})
     model = load_model(config, [(opened.task, opened.examples) for opened in opened_tasks])
     model, opened_tasks = with_aids(model, config, opened_tasks)
+    model, shots = with_shots(with_less_shown(model, config), config, opened_tasks)
     inner, change = unwrap_ablations(model)
     asker = Asker(model, config, Shard())
     task_runs = [
         TaskRun(
             opened.task,
             opened.examples,
-            asked_inputs(opened.task, opened.examples, model.box_format, timed=tells_own_times(model.identity)),
+            fingerprinted(
+                asked_inputs(opened.task, opened.examples, model.box_format, timed=tells_own_times(model.identity)),
+                opened.examples,
+                shots,
+            ),
             opened.folder,
             SampleLog(Shard().file(opened.folder, "samples")),
             only=opened.only,
+            change=opened.change,
         )
         for opened in opened_tasks
     ]

@@ -36,13 +36,15 @@ class Session(AskCounts):
     `decode` and `prepare` (drawing, encoding) are summed over separate threads; `wait` is the time that generation
     waited for them, `generate` the rest of the answering time. With several tasks in one start, all seconds are
     distributed in proportion to the samples asked. `batch_check` compares answers of a local model to two examples, in
-    a batch and one by one (`models/local/batch_check.py`).
+    a batch and one by one (`models/local/batch_check.py`). `decision` has a line for each task that
+    stopped early.
     """
 
     seconds: dict[str, float] = field(
         default_factory=lambda: dict.fromkeys(("load", "decode", "prepare", "wait", "generate", "total"), 0.0)
     )
     batch_check: str | None = None
+    decision: str = ""
 
     def add(self, other: Session) -> None:
         """Add another session's counts to this one."""
@@ -50,5 +52,6 @@ class Session(AskCounts):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.first_failure = self.first_failure or other.first_failure
         self.first_fault = self.first_fault or other.first_fault
+        self.decision = "\n".join(filter(None, (self.decision, other.decision)))
         for name, value in other.seconds.items():
             self.seconds[name] = self.seconds.get(name, 0.0) + value

@@ -103,7 +103,11 @@ def asks_in_steps(task: Task) -> bool:
 
 def prompt_options(task: Task) -> dict[str, OptionValue]:
     """Return the options of a task that belong to the run: those that change the question."""
-    return {name: task.chosen[name] for name, option in task.options.items() if option.changes == "prompt"}
+    return {
+        name: task.chosen[name]
+        for name, option in task.options.items()
+        if option.changes == "prompt" and not (option.is_added and task.chosen[name] == option.default)
+    }
 
 
 def sample_keys(model: object, config: object) -> Callable[[str, str, int], str]:

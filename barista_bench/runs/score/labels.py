@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from pathlib import Path
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from barista_bench.core.model_names import ABLATIONS
 from barista_bench.files.text_out import shared_name
@@ -70,7 +70,37 @@ def differing_circumstances(runs: Sequence[ScoredRun]) -> list[str]:
     return lines
 
 
+class Start(NamedTuple):
+    """A run folder, for its label.
+
+    `given_name` is that of `run --name`; runs with equal `examples` are compared; `reading` names another reading of
+    the log, if the scores come from one.
+    """
+
+    folder: Path
+    given_name: str
+    model: ModelInfo
+    benchmark: str
+    task: str
+    examples: tuple[object, ...] = ()
+    reading: str = ""
+
+
 def run_labels(runs: Sequence[ScoredRun]) -> dict[Path, str]:
+    """Return a label for each run folder, as `start_labels` does; runs in another wording are labelled apart too."""
+    starts = []
+    for run in runs:
+        results, dataset = run.results, run.results.dataset
+        examples = (str(dataset.task_version), dataset.split, dataset.content_hash)
+        starts.append(
+            Start(
+                run.folder, run.name, results.model, dataset.benchmark, dataset.task, examples, results.reading_in_words
+            )
+        )
+    return start_labels(starts)
+
+
+def start_labels(starts: Sequence[Start]) -> dict[Path, str]:
     """Return a label for each run folder: the model's name, and the start's folder if it was run twice.
 
     A model's name is the one given by `run --name`, else the short form of its own name (`short_name`), unless two
@@ -78,27 +108,24 @@ def run_labels(runs: Sequence[ScoredRun]) -> dict[Path, str]:
     labels. Each label covers all tasks of one start: `runs/cold/grounding` and `runs/cold/relations` are both
     `name (cold)`.
     """
-    names = _names(runs)
-    groups: dict[tuple[str, ...], list[ScoredRun]] = defaultdict(list)
-    for run in runs:
-        dataset = run.results.dataset
-        version, examples = str(dataset.task_version), (dataset.split, dataset.content_hash)
-        # In any wording: each has a separate label.
-        groups[dataset.benchmark, dataset.task, version, *examples].append(run)
+    names = _names(starts)
+    groups: dict[tuple[object, ...], list[Start]] = defaultdict(list)
+    for start in starts:
+        groups[start.benchmark, start.task, *start.examples].append(start)
     repeated_names = set[str]()
     for group in groups.values():
-        in_group = [names[run.folder] for run in group]
+        in_group = [names[start.folder] for start in group]
         repeated_names.update(name for name in in_group if in_group.count(name) > 1)
     labels = {
-        run.folder: f"{name} ({start_name(run.folder, run.task.name, run.task.benchmark)})"
-        if (name := names[run.folder]) in repeated_names
+        start.folder: f"{name} ({start_name(start.folder, start.task, start.benchmark)})"
+        if (name := names[start.folder]) in repeated_names
         else name
-        for run in runs
+        for start in starts
     }
     for group in groups.values():
         alike = defaultdict[str, list[Path]](list)
-        for run in group:
-            alike[labels[run.folder]].append(run.folder)
+        for start in group:
+            alike[labels[start.folder]].append(start.folder)
         for label, folders in alike.items():
             if len(set(folders)) > 1:
                 labels.update({folder: f"{label} ({number})" for number, folder in enumerate(folders, start=1)})
@@ -119,22 +146,25 @@ def short_name(model: ModelInfo) -> str:
 _RECORDED = "predictions:"
 
 
-def _names(runs: Sequence[ScoredRun]) -> dict[Path, str]:
+def _names(starts: Sequence[Start]) -> dict[Path, str]:
     """Return, by run folder, the given or short name of its model; the full name if two models would share one."""
-    names = {run.folder: _given_name(run) or short_name(run.results.model) for run in runs}
+    names = {start.folder: _given_name(start) or short_name(start.model) for start in starts}
     models_by_name: dict[str, set[str]] = defaultdict(set)
-    for run in runs:
-        models_by_name[names[run.folder]].add(run.results.model.label)
-    for run in runs:
-        if not run.name and len(models_by_name[names[run.folder]]) > 1:
-            names[run.folder] = run.results.model.label
-    return names
+    for start in starts:
+        models_by_name[names[start.folder]].add(start.model.label)
+    for start in starts:
+        if not start.given_name and len(models_by_name[names[start.folder]]) > 1:
+            names[start.folder] = start.model.label
+    readings = {start.folder: start.reading for start in starts if start.reading}
+    return {
+        folder: f"{name}, read by {readings[folder]}" if folder in readings else name for folder, name in names.items()
+    }
 
 
-def _given_name(run: ScoredRun) -> str:
+def _given_name(start: Start) -> str:
     """Return the name that the run was started with, prefixed by the ablation of a model that sees less."""
-    shown_less = takewhile(lambda part: part in ABLATIONS, run.results.model.name.split(":"))
-    return ":".join([*shown_less, run.name]) if run.name else ""
+    shown_less = takewhile(lambda part: part in ABLATIONS, start.model.name.split(":"))
+    return ":".join([*shown_less, start.given_name]) if start.given_name else ""
 
 
 def start_name(folder: Path, task: str, benchmark: str) -> str:

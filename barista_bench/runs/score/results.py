@@ -26,6 +26,8 @@ from barista_bench.files.writing import write_whole
 from barista_bench.runs.described import ModelInfo, Wording
 from barista_bench.runs.score.comparability import Comparability
 from barista_bench.runs.score.costs import Cost
+from barista_bench.runs.score.letters import Letters
+from barista_bench.runs.score.stopping import StoppedRun
 
 RESULTS_FILE = "results.json"
 SCORES_FILE = "scores.jsonl"
@@ -80,6 +82,14 @@ class PromptsInfo(Strict):
     wording: Wording
 
 
+class PartInfo(Strict):
+    """The choice of a part of a set, in words, and the examples of the choice and of the set."""
+
+    words: Line
+    asked: Count
+    of: Count
+
+
 class DatasetInfo(Strict):
     """`content_hash` is the SHA-256 of the evaluated examples' frozen lines; `limit` the number they were limited
     to.
@@ -93,6 +103,7 @@ class DatasetInfo(Strict):
     limit: Count | None
     examples: Count
     content_hash: str
+    part: PartInfo | None = None
 
 
 class MetricValue(Strict):
@@ -160,7 +171,7 @@ class BoxFit(Strict):
             return (
                 f"its boxes are read as {self.format} (mean best IoU {self.mean_best_iou:.2f}) and fit far better as "
                 f"{self.better_format} ({self.better_iou:.2f}). "
-                f"Fix: run again with --box-format {self.better_format}"
+                f"Fix: read the log again, `score --box-format {self.better_format}`; later runs take the flag too"
             )
         for count, what in ((self.without_area, "have no area"), (self.outside, "reach out of the frame")):
             if self.boxes >= FEWEST_BOXES and count > self.boxes / 2:
@@ -204,6 +215,9 @@ class Results(RecordedMetrics):
     protocol: Literal["release", "paper"]
     options: dict[str, JsonValue] = Field(default_factory=dict, description="the task's options")
     changed_options: dict[str, JsonValue] = Field(default_factory=dict, description="those other than its defaults")
+    reading: dict[str, Annotated[str, StringConstraints(max_length=200)]] = Field(
+        default_factory=dict, description="how answers are read, where it differs from the setting of the run"
+    )
     model: ModelInfo
     dataset: DatasetInfo
     prompts: PromptsInfo
@@ -213,6 +227,8 @@ class Results(RecordedMetrics):
     coverage: SampleCoverage
     notes: dict[str, Count] = Field(default_factory=dict, description="what is odd about answers that count: how many")
     box_fit: BoxFit | None = None
+    letters: Letters | None = None
+    stopped: StoppedRun | None = Field(default=None, description="a decision instead of figures: the run stopped early")
     primary: str
     metrics: dict[str, MetricValue]
     breakdowns: dict[str, dict[str, Breakdown]] = Field(description="metadata key -> value -> primary figure")
@@ -239,19 +255,36 @@ class Results(RecordedMetrics):
         )
 
     @property
+    def reading_in_words(self) -> str:
+        """Return how the log was read again, e.g. `box_format yxyx/1000`; empty for the run's own reading."""
+        return ", ".join(f"{name} {value}" for name, value in self.reading.items())
+
+    @property
     def primary_metric(self) -> MetricValue | None:
         """Return the score of the primary metric; None if the run lacks it."""
         return self.metrics.get(self.primary)
 
     @property
     def notes_in_words(self) -> list[str]:
-        """Return one clause per note: "2 answers ended with 'odd'", and one on boxes that are read wrongly."""
+        """Return one clause per note: "2 answers ended with 'odd'", and one per sign of a wrong setting."""
         counts = {note: f"{count} answer{'s' * (count != 1)}" for note, count in self.notes.items()}
         all_thoughts = "is in reasoning_content or within think tags"
-        return [
+        notes = [
             f"all text of {count} {all_thoughts}" if note == ALL_REASONING else f"{count} {note}"
             for note, count in counts.items()
-        ] + ([self.box_fit.in_words] if self.box_fit is not None and self.box_fit.in_words else [])
+        ]
+        coverage = self.coverage
+        if self.notes.get(ALL_REASONING, 0) > coverage.scored / 2:
+            notes.append(
+                "most answers have no text but their thoughts. Fix: turn off the server's reasoning parser, or name "
+                "the model's tags; `score --think-tags OPENING,CLOSING` reads the log again"
+            )
+        if coverage.dropped and coverage.dropped >= coverage.answered / 2:
+            notes.append(
+                f"{coverage.dropped} entries of {coverage.answered} answers could not be read and count as absent. "
+                "Fix: look at some answers: the prompt asks for another form"
+            )
+        return notes + [sign.in_words for sign in (self.box_fit, self.letters) if sign is not None and sign.in_words]
 
     @property
     def circumstances(self) -> dict[str, JsonValue]:
@@ -263,6 +296,7 @@ class Results(RecordedMetrics):
             "box order": box_format.order,
             "box scale": box_format.scale or "pixels",
             "repetitions": self.repetitions,
+            "log read again by": self.reading_in_words or None,
         }
 
 
@@ -293,12 +327,17 @@ def summary_line(results: Results, label: str = "") -> str:
 
     `label` is the model's label in comparisons; by default its own name.
     """
+    if results.stopped is not None:
+        return stopped_line(results, label or results.model.label)
     metric, coverage = results.metrics[results.primary], results.coverage
     std = f" ± {decimal(metric.std)}" if metric.std is not None else ""
     statuses = ", ".join(f"{name} {count}" for name, count in coverage.statuses.items() if count)
-    incomplete = "" if coverage.is_complete else " INCOMPLETE"
+    part = results.dataset.part
+    incomplete = f" PARTIAL: {part.asked} OF {part.of} EXAMPLES ({part.words})" if part else ""
+    incomplete += "" if coverage.is_complete else " INCOMPLETE"
     incomplete += f" TRAINED ON {results.trained_on} OF ITS VIDEOS: NO RANK" if results.trained_on else ""
     options = f", {words}" if (words := results.comparability.options_in_words) else ""
+    options += f", log read again by {results.reading_in_words}" if results.reading else ""
     dropped = f", {coverage.dropped} entries dropped" if coverage.dropped else ""
     spread = tie_spread(results)
     order = f"; all scores are equal, so that the order of the examples decides: {spread}" if spread else ""
@@ -307,6 +346,18 @@ def summary_line(results: Results, label: str = "") -> str:
         f"{results.primary} {decimal(metric.mean)}{std} over {len(metric.repetitions)} run(s), "
         f"{coverage.answered}/{coverage.expected} answered ({statuses}){dropped}{incomplete}, "
         f"wording {results.prompts.wording}{options}{order}{''.join(f'; {note}' for note in results.notes_in_words)}"
+    )
+
+
+def stopped_line(results: Results, label: str) -> str:
+    """Return one line on a run that stopped early: its interval and its decision, and no score."""
+    stopped, coverage = results.stopped, results.coverage
+    assert stopped is not None
+    level = f"{100 * (1 - stopped.alpha / stopped.tasks):.3g}%"
+    return (
+        f"{results.dataset.benchmark}/{results.dataset.task}, {label}: STOPPED EARLY, no score: {results.primary} "
+        f"{stopped.bounds} ({level}, at any time); {stopped.sentence(label)}; "
+        f"{coverage.answered}/{coverage.expected} answered"
     )
 
 

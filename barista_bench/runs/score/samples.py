@@ -5,8 +5,9 @@ intervals.
 from __future__ import annotations
 
 import logging
+import re
 import statistics
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -16,7 +17,6 @@ from typing import TypeAlias
 
 import msgspec
 import numpy as np
-from huggingface_hub import try_to_load_from_cache
 
 from barista_bench.benchmarks import task_class
 from barista_bench.core.boxes import BoxFormat
@@ -26,9 +26,13 @@ from barista_bench.core.resampling import Interval, ResampledRun, run_intervals
 from barista_bench.core.task import Example, ParseError, Prediction, Scored, Task
 from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import ConfigError, DataError, TaskError
+from barista_bench.files.checkpoints import is_on_this_machine
+from barista_bench.runs.data_location import open_run_examples
 from barista_bench.runs.log.sample_log import SampleRecord
 from barista_bench.runs.log_reader import run_records
-from barista_bench.runs.run_folder import CONFIG_FILE, Place, RunDescription, open_run_examples, read_run
+from barista_bench.runs.run_folder import CONFIG_FILE, Place, RunDescription, read_run
+from barista_bench.runs.score.letters import Letters
+from barista_bench.runs.score.reading import Reading, split_options
 from barista_bench.runs.score.results import ALL_REASONING, MetricValue
 
 log = logging.getLogger(__name__)
@@ -81,24 +85,26 @@ class ReadRun:
     task: Task
     examples: ExampleSet
     samples: tuple[ScoredSample, ...]
+    reading: Reading
     left_out: int
     """Finished records in the logs that are not of this run."""
 
 
 TaskOptions: TypeAlias = Mapping[str, object] | None
-"""Options of the task by which answers are read; None for those that the run was started with."""
+"""Options of the task by which answers are read, and `READINGS`; None for those that the run was started with."""
 
 
 def read_samples(folder: str | Path, *, data: Place = None, root: Place = None, options: TaskOptions = None) -> ReadRun:
     """Return the samples of a run folder; arguments and errors are those of `score`. Writes nothing."""
     folder = Path(folder)
     description = read_run(folder)
-    task, box_format = run_task(description, options or {}), description.identity.model.box_format.format
+    reading, task_options = split_options(options or {}, description.identity.model)
+    task = run_task(description, task_options)
     examples = open_run_examples(folder, description, data, root)
     with run_records(folder, description) as log_reader:
         if log_reader.left_out:
             log.warning("%s: %d records are not of this run: left out", folder, log_reader.left_out)
-        records = list(log_reader)
+        records = [reading.read(record) for record in log_reader]
     by_example = {example.example_id: example for example in examples.examples}
     unknown = next((record.example_id for record in records if record.example_id not in by_example), None)
     if unknown is not None:
@@ -112,10 +118,11 @@ def read_samples(folder: str | Path, *, data: Place = None, root: Place = None, 
         order = {example_id: position for position, example_id in enumerate(by_example)}
         records.sort(key=lambda record: (order[record.example_id], record.repetition))
     samples = []
-    for _, answers in groupby(records, lambda record: record.example_id):
+    for example_id, answers in groupby(records, lambda record: record.example_id):
         readings: dict[str, Prediction | ParseError] = {}  # repetitions often give one answer
-        samples += [read_sample(task, box_format, by_example[each.example_id], each, readings) for each in answers]
-    return ReadRun(folder, description, task, examples, tuple(samples), log_reader.left_out)
+        example = by_example[example_id]
+        samples += [read_sample(task, reading.box_format, example, each, readings) for each in answers]
+    return ReadRun(folder, description, task, examples, tuple(samples), reading, log_reader.left_out)
 
 
 def run_task(description: RunDescription, options: Mapping[str, object]) -> Task:
@@ -132,7 +139,10 @@ def run_task(description: RunDescription, options: Mapping[str, object]) -> Task
             f"{task_type.version}: its rules have changed. "
             "Fix: start a new run, or score it with the package that ran it"
         )
-    asked_by = identity.options | ({"protocol": description.protocol} if "protocol" in task_type.options else {})
+    added = {name: option.default for name, option in task_type.options.items() if option.is_added}
+    asked_by = (
+        added | identity.options | ({"protocol": description.protocol} if "protocol" in task_type.options else {})
+    )
     for name, value in options.items():
         if name in asked_by and asked_by[name] != value:
             raise ConfigError(
@@ -156,22 +166,15 @@ def refuse_unfetched(task: type[Task], chosen: Mapping[str, object], *, known: C
     """
     for name in chosen.keys() & task.options.keys() - set(known):
         option, value = task.options[name], str(chosen[name])
-        if option.fetched_with is None or value == option.default or Path(value).expanduser().is_dir():
+        if option.fetched_with is None or value == option.default:
             continue
         other, reading_value = option.fetched_with
-        if chosen.get(other, task.options[other].default) == reading_value and not _is_cached(value):
+        if chosen.get(other, task.options[other].default) == reading_value and not is_on_this_machine(value):
             others = " or ".join(f"{other}={each}" for each in task.options[other].choices if each != reading_value)
             raise ConfigError(
                 f"option {name}: {value!r:.200} is not on this machine, and what only a run folder names is not "
                 f"fetched. Fix: say --option {name}={value:.200} if you trust it, or --option {others}"
             )
-
-
-def _is_cached(name: str) -> bool:
-    try:
-        return isinstance(try_to_load_from_cache(name, "config.json"), str)
-    except ValueError:  # not the name of a repository
-        return False
 
 
 def read_sample(
@@ -228,6 +231,28 @@ def mark_faulty(task: Task, samples: Iterable[ScoredSample]) -> tuple[ScoredSamp
         return sample
 
     return tuple(map(mark, samples))
+
+
+def letters_of(task: Task, samples: Iterable[ScoredSample]) -> Letters | None:
+    """Return the letters of readable answers with one choice, to questions with one right choice; None without any.
+
+    None too for a task that does not say which choices an answer names.
+    """
+    answered, right = Counter[str](), Counter[str]()
+    for sample in samples:
+        prediction, example = sample.prediction, sample.example
+        try:
+            with guard(task, "choices", example):
+                choices = task.choices(example)
+                is_lettered = prediction and choices and all(re.fullmatch("[A-Z]", label) for label in choices)
+                of_answer = task.answered_choices(prediction) if prediction and is_lettered else ()
+                of_reference = task.correct_choices(example) if is_lettered else ()
+        except TaskError:  # its statistics report faults
+            return None
+        if len(of_answer) == len(of_reference) == 1 and of_answer[0] in choices:
+            answered[of_answer[0]] += 1
+            right[of_reference[0]] += 1
+    return Letters(answered=dict(sorted(answered.items())), right=dict(sorted(right.items()))) if answered else None
 
 
 @dataclass(frozen=True)

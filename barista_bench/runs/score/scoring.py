@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -33,12 +34,14 @@ from barista_bench.runs.log.inputs import digest
 from barista_bench.runs.run_folder import CONFIG_FILE, OpenedTask, Place, other_options, read_run
 from barista_bench.runs.score.box_fit import box_fit
 from barista_bench.runs.score.costs import costs_of, token_sums
+from barista_bench.runs.score.reading import READINGS
 from barista_bench.runs.score.results import (
     RESULTS_FILE,
     BoxFit,
     Breakdown,
     DatasetInfo,
     MetricValue,
+    PartInfo,
     PromptsInfo,
     Results,
     SampleCoverage,
@@ -56,11 +59,13 @@ from barista_bench.runs.score.samples import (
     counted_samples,
     group_metric,
     intervals,
+    letters_of,
     mark_faulty,
     metric,
     read_samples,
     refuse_unfetched,
 )
+from barista_bench.runs.score.stopping import StoppedRun, read_decision
 from barista_bench.version import __version__
 
 log = logging.getLogger(__name__)
@@ -69,9 +74,28 @@ _DIGITS = 8
 _RESULTS_NAME = re.compile(rf"results(\.[0-9a-f]{{{_DIGITS}}})?\.json")
 
 
+@dataclass(frozen=True, slots=True)
+class JudgedScores:
+    """The scores of one judge, which replace the task's own where models are ranked.
+
+    Args:
+        name: of the score: the only criterion, or the mean over several.
+        metric: its mean over repetitions; None without verdicts.
+        scores: 0 to 1, by example id and repetition; samples without a verdict are absent.
+    """
+
+    judge: str
+    name: str
+    metric: MetricValue | None
+    scores: Mapping[tuple[str, int], float]
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class ScoredRun:
-    """All that a report needs from one run folder. `name` is the value of `run --name`; empty if not given."""
+    """All that a report needs from one run folder.
+
+    `name` is the value of `run --name`; empty if not given. `judged` is set if a judge ranks the run.
+    """
 
     folder: Path
     task: Task
@@ -80,6 +104,27 @@ class ScoredRun:
     results: Results
     counted: Counted
     name: str = ""
+    judged: JudgedScores | None = None
+
+    @property
+    def score_note(self) -> str:
+        """Return the origin of the score of a text task: the judge, or `(floor)` without one. Empty for other tasks."""
+        if self.judged is not None:
+            return f"{self.judged.name} by {self.judged.judge}"
+        return f"{self.task.floor} (floor)" if self.task.floor else ""
+
+    @property
+    def ranking_metric(self) -> MetricValue | None:
+        return self.results.primary_metric if self.judged is None else self.judged.metric
+
+    def score_of(self, sample: ScoredSample) -> float | None:
+        """Return a sample's score, 0 to 1, by the judge if there is one; None if it has none."""
+        if not sample.is_counted:
+            return None
+        if self.judged is not None:
+            return self.judged.scores.get(sample.name)
+        score = sample.scores.get(self.task.sample_score)
+        return score if score is not None and math.isfinite(score) else None
 
     def __repr__(self) -> str:
         return f"<ScoredRun {self.folder}: {summary_line(self.results)}>"
@@ -156,12 +201,22 @@ def _scored_run(folder: str | Path, data: Place, root: Place, options: TaskOptio
     with_scores = {sample.name: sample for group in counted.values() for sample in group.samples}
     samples = tuple(with_scores.get(sample.name, sample) for sample in samples)
     results = _results(run, samples, counted, known_count)
-    if results.primary not in results.metrics:
+    if results.coverage.missing and (decision := read_decision(run.folder)) is not None:
+        results = _stopped_results(run, results, decision)
+    elif results.primary not in results.metrics:
         raise DataError(
             f"{folder}: {results.primary} is not defined for these {results.coverage.scored} samples: too few can be "
             "compared. Fix: run more examples (without a limit, or with a larger one)"
         )
     return ScoredRun(run.folder, run.task, run.examples, samples, results, counted, run.description.name)
+
+
+def split_stopped(runs: Iterable[ScoredRun]) -> tuple[list[ScoredRun], list[ScoredRun]]:
+    """Return the runs with a score, and the runs that stopped early and have none."""
+    complete, stopped = list[ScoredRun](), list[ScoredRun]()
+    for run in runs:
+        (complete if run.results.stopped is None else stopped).append(run)
+    return complete, stopped
 
 
 def score_tasks(
@@ -182,7 +237,7 @@ def score_tasks(
 def _results(run: ReadRun, samples: Sequence[ScoredSample], counted: Counted, known_count: int) -> Results:
     """Return the results from the samples whose reference is known, of `known_count` examples."""
     description, task, identity = run.description, run.task, run.description.identity
-    scored, options = [s for s in samples if s.is_counted], other_options(task)
+    scored, options, part = [s for s in samples if s.is_counted], other_options(task), description.data.part
     with guard(task, "statistics", f"{len(scored)} samples"):
         details = [group.resampled.statistics.published_metrics() for group in counted.values()]
     return Results(
@@ -190,7 +245,8 @@ def _results(run: ReadRun, samples: Sequence[ScoredSample], counted: Counted, kn
         protocol=description.protocol,
         options=dict(options),
         changed_options={name: value for name, value in options.items() if value != task.options[name].default},
-        model=ModelInfo(**identity.model.model_dump()),
+        reading=dict(run.reading.changes),
+        model=run.reading.info(ModelInfo(**identity.model.model_dump())),
         dataset=DatasetInfo(
             benchmark=task.benchmark,
             task=task.name,
@@ -200,6 +256,7 @@ def _results(run: ReadRun, samples: Sequence[ScoredSample], counted: Counted, kn
             limit=description.data.limit,
             examples=known_count,
             content_hash=run.examples.content_hash,
+            part=None if part is None else PartInfo(words=part.words, asked=len(part.ids), of=part.of),
         ),
         generation=identity.generation,
         repetitions=description.repetitions,
@@ -213,6 +270,7 @@ def _results(run: ReadRun, samples: Sequence[ScoredSample], counted: Counted, kn
         ),
         notes=dict(Counter(note for s in samples if s.record.is_finished and (note := s.oddity)).most_common()),
         box_fit=_box_fit(run, scored),
+        letters=letters_of(task, scored),
         prompts=PromptsInfo(version=task.prompts.version, sha256=task.prompts.sha256, wording=task.prompts.wording),
         primary=task.primary,
         metrics=_compute_metrics(counted, details),
@@ -223,6 +281,19 @@ def _results(run: ReadRun, samples: Sequence[ScoredSample], counted: Counted, kn
     )
 
 
+def _stopped_results(run: ReadRun, results: Results, decision: StoppedRun) -> Results:
+    """Return results with the decision instead of figures, which would be biased: it stopped when they looked clear.
+
+    Raises DataError if the answers are read by other rules than the decision.
+    """
+    if results.options != {**results.options, **run.description.all_options}:
+        raise DataError(
+            f"{run.folder}: stopped early, and was decided by the run's own options. "
+            "Fix: score it without --option, or start the run again without --until"
+        )
+    return results.model_copy(update={"stopped": decision, "metrics": {}, "breakdowns": {}, "details": []})
+
+
 def _count_trained_on(run: ReadRun) -> int:
     """Return how many of the run's videos the model was trained on, by content; the claim in `run.json` is ignored."""
     training = set(run.description.training_videos)
@@ -231,7 +302,7 @@ def _count_trained_on(run: ReadRun) -> int:
 
 def _box_fit(run: ReadRun, samples: Sequence[ScoredSample]) -> BoxFit | None:
     try:
-        return box_fit(run.task, run.description.identity.model.box_format.format, samples)
+        return box_fit(run.task, run.reading.box_format, samples)
     except TaskError:  # faults in display only: the code that draws these samples reports them
         return None
 
@@ -332,7 +403,7 @@ def score_lines(samples: Sequence[ScoredSample]) -> Iterator[str]:
 
 def result_files(folder: Path, results: Results) -> tuple[Path, Path]:
     """Return the files for these scores, and for the scores of every sample."""
-    is_own = {**results.options, **read_run(folder).all_options} == results.options
+    is_own = not results.reading and {**results.options, **read_run(folder).all_options} == results.options
     return _result_paths(folder) if is_own else _result_paths(folder, results)
 
 
@@ -352,7 +423,7 @@ def claim_result_files(folder: Path, results: Results) -> tuple[Path, Path]:
 
 def _result_paths(folder: Path, results: Results | None = None) -> tuple[Path, Path]:
     """Return the files of results and of scores for the run's own options, or for the options of `results`."""
-    suffix = "" if results is None else f".{digest(results.options)[:_DIGITS]}"
+    suffix = "" if results is None else f".{digest({**results.options, **results.reading})[:_DIGITS]}"
     return folder / f"results{suffix}.json", folder / f"scores{suffix}.jsonl"
 
 
@@ -371,9 +442,9 @@ def stored_options(folder: Path) -> Mapping[str, Any]:
     files = _stored_results(folder)
     if len(files) != 1 or files[0].name == RESULTS_FILE:
         return {}
-    identity, options = read_run(folder).identity, read_results(files[0]).options
-    refuse_unfetched(task_class(identity.benchmark, identity.task), options)
-    return options
+    identity, results = read_run(folder).identity, read_results(files[0])
+    refuse_unfetched(task_class(identity.benchmark, identity.task), results.options)
+    return {**results.options, **results.reading}
 
 
 def options_of_each(folders: Sequence[str | Path], options: TaskOptions) -> list[dict[str, object] | None]:
@@ -388,15 +459,18 @@ def options_of_each(folders: Sequence[str | Path], options: TaskOptions) -> list
     identities = [read_run(folder).identity for folder in folders]
     declared = [task_class(identity.benchmark, identity.task).options for identity in identities]
     for name in options:
-        if not any(name in of_task for of_task in declared):
+        if name not in READINGS and not any(name in of_task for of_task in declared):
             raise ConfigError(f"no task here has an option {name!r}. Fix: leave it out")
-    return [{name: value for name, value in options.items() if name in of_task} or None for of_task in declared]
+    return [
+        {name: value for name, value in options.items() if name in of_task or name in READINGS} or None
+        for of_task in declared
+    ]
 
 
 def log_options(folder: Path, results: Results) -> None:
     """Log the options used to read a folder, if they are not the task's defaults or the folder has other scores."""
     others = [path.name for path in _stored_results(folder) if path != result_files(folder, results)[0]]
-    options = results.comparability.options_in_words
+    options = ", ".join(filter(None, (results.comparability.options_in_words, results.reading_in_words)))
     if options or others:
         other_text = f"; it holds other figures too ({', '.join(others)}): choose with --option" if others else ""
         log.warning("%s: read by %s%s", folder, options or "the default options", other_text)

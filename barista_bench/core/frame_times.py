@@ -1,0 +1,132 @@
+"""When frames were filmed, and which images of a prompt form a clip: all that models receive of a video's time.
+
+`Task.frame_times` or the media give the times (`data/dataset.py`); an engine sends the clips to its model.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+from typing import Self
+
+from barista_bench.core.prompt import ImagePart, Prompt, TextPart
+
+_DECIMALS = 6  # of a rate that is computed from times, in frames per second
+
+
+@dataclass(frozen=True, slots=True)
+class FrameTimes:
+    """The times of n frames by their numbers in the video: frame i is `indices[i] / fps` seconds after its first.
+
+    Args:
+        fps: frames per second of the video as filmed, not of the frames shown.
+        indices: n numbers from 0, in the order shown.
+        frame_count: frames of the complete video; None if unknown.
+
+    Raises:
+        ValueError: `fps` is not a positive number.
+    """
+
+    fps: float
+    indices: tuple[int, ...]
+    frame_count: int | None = None
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.fps) and self.fps > 0):
+            raise ValueError(f"{self.fps} frames a second")
+
+    @classmethod
+    def of_seconds(cls, indices: Sequence[int], seconds: Sequence[float]) -> Self | None:
+        """Return the times of frames from their seconds after the video's first; each number is the nearest at the mean
+        rate.
+
+        At a constant rate that is `indices`. None if no frame is later than the first.
+        """
+        end, last = max(zip(seconds, indices, strict=True))
+        if not (end > 0 and last > 0):
+            return None
+        fps = round(last / end, _DECIMALS)
+        return cls(fps, tuple(round(second * fps) for second in seconds))
+
+    def of_images(self, images: Sequence[int]) -> Self:
+        """Return the times of some of the frames, by their index among the n; an index may be repeated."""
+        return type(self)(self.fps, tuple(self.indices[image] for image in images), self.frame_count)
+
+    @property
+    def seconds(self) -> tuple[float, ...]:
+        return tuple(index / self.fps for index in self.indices)
+
+    @property
+    def span(self) -> int:
+        """Return the distance from the first to the last, in frames of the video; 0 if all have the same time."""
+        return max(self.indices) - min(self.indices)
+
+    @property
+    def rate(self) -> float:
+        """Return the mean number of frames shown per second. Raises ZeroDivisionError if all have the same time."""
+        return (len(self.indices) - 1) * self.fps / self.span
+
+    @property
+    def is_even(self) -> bool:
+        """Whether the frames are evenly spaced, up to the rounding to whole frames."""
+        steps = [after - before for before, after in pairwise(self.indices)]
+        return max(steps) - min(steps) <= 1
+
+    def metadata(self) -> dict[str, int | float | list[int]]:
+        """Return the fields of transformers' `VideoMetadata`, which vLLM reads too.
+
+        `total_num_frames` is the number of video frames that the shown ones cover, since processors that support a
+        single rate compute it from that: `sampled_fps`, which is `rate` up to half a frame over the complete span.
+        """
+        count = len(self.indices)
+        stretch = round(count * self.span / (count - 1)) if count > 1 else 1
+        extra = {} if self.frame_count is None else {"duration": self.frame_count / self.fps}
+        return {"total_num_frames": max(count, stretch), "fps": self.fps, "frames_indices": list(self.indices), **extra}
+
+
+@dataclass(frozen=True, slots=True)
+class VideoClip:
+    """Images of a request that form one video, by their numbers, and when each was filmed."""
+
+    images: tuple[int, ...]
+    times: FrameTimes
+
+
+def parts_with_clips(
+    prompt: Prompt, times: FrameTimes | None, fps: float | None
+) -> list[TextPart | ImagePart | VideoClip]:
+    """Return the prompt's parts as in a chat. Two or more consecutive images become one clip.
+
+    Images of one moment stay images: two views of a frame are not a video.
+
+    Args:
+        times: of the prompt's images; None if unknown.
+        fps: frames per second, from the first frame on, in place of the frames' times.
+
+    Raises:
+        ValueError: the times of the frames are needed, but are unknown or do not match the images.
+    """
+    joined_parts = prompt.joined_parts
+    count = sum(isinstance(part, ImagePart) for part in joined_parts)
+    if times is not None and len(times.indices) != count:
+        counts = f"it has {count} images, and the times of {len(times.indices)} frames"
+        raise ValueError(f"{counts}. Fix: say in the task's `image_frames` which frame each image shows")
+    parts: list[TextPart | ImagePart | VideoClip] = []
+    for _, group in groupby(joined_parts, lambda part: isinstance(part, ImagePart)):
+        neighbours = list(group)
+        images = tuple(part.index for part in neighbours if isinstance(part, ImagePart))
+        clip_times = times.of_images(images) if times is not None and images else None
+        if len(images) < 2 or (clip_times is not None and not clip_times.span):
+            parts += neighbours
+        elif fps is not None:
+            parts.append(VideoClip(images, FrameTimes(fps, tuple(range(len(images))))))
+        elif clip_times is None:
+            raise ValueError(
+                "it is not known when its frames were filmed, neither by the example nor by its media. "
+                "Fix: build the set again, or say video_fps (frames a second of those shown)"
+            )
+        else:
+            parts.append(VideoClip(images, clip_times))
+    return parts

@@ -1,0 +1,191 @@
+"""Further questions of EgoCoT-Bench's subtasks, which need few objects: the hands on one, moments, states and colours.
+
+Each claim is one that the other questions make too, so a graph of one or two objects also decides them.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from itertools import product, zip_longest
+
+from barista_bench.core.example import content_seed
+from barista_bench.generate.candidates import FACTS, Choice, QuestionCandidate
+from barista_bench.generate.descriptions import TOUCHES, name_object
+from barista_bench.generate.egocot_moments import DISTRACTORS, ShownScene, sentence
+from barista_bench.generate.egocot_statements import AwayFrom, InStep
+from barista_bench.generate.spans import COLOUR, SIDES, NamedObject, ValueSpan
+from barista_bench.generate.statements import AllOf, HasValue, Statement, Touches
+from barista_bench.scene_graph.domain import Side
+
+HANDS = {(True, True): "Both hands.", (True, False): "Only the left hand.", (False, True): "Only the right hand."}
+NEITHER = "Neither hand."
+
+
+def colour_in_hand(view: ShownScene) -> Iterator[QuestionCandidate]:
+    """AOG: the colour of the only object that a hand is on."""
+    colours = [group[0] for groups in _dimensions(view, COLOUR) for group in groups]
+    seen_colours = [span.value for span in view.scene.values if span.type == COLOUR]
+    for frame, side in product(view.frames, SIDES):
+        things = {use.thing for use in view.uses_at(frame) if use.side == side}
+        for span in view.scene.values if len(things) == 1 else ():
+            if span.type == COLOUR and span.thing in things and span.start <= frame < span.end:
+                right, *choices = (
+                    Choice(sentence(value), HasValue(span.thing.id, COLOUR, value, frame))
+                    for value in dict.fromkeys((span.value, *seen_colours, *colours))
+                )
+                given, slots = [Touches(side, span.thing.id, frame)], {"time": view.time(frame), "side": side}
+                arguments = "AOG colour", slots, right, choices, [frame], [span.thing]
+                yield view.candidate(*arguments, given=given, is_named=False, event=f"colour {span.thing.id}")
+
+
+def hands_on_object(view: ShownScene) -> Iterator[QuestionCandidate]:
+    """HOA: which of the hands are on one object."""
+    for frame, used_thing in product(view.frames, view.used_things):
+        thing = name_object(view.scene, used_thing, [frame], TOUCHES)
+        choices = [_hands_choice(thing, frame, *touching) for touching in product((True, False), repeat=2)]
+        right = next((choice for choice in choices if choice.statement.truth(view.scene)), choices[0])
+        arguments = "HOA hands", {"time": view.time(frame), "thing": thing.name}, right, choices, [frame], [thing]
+        touching = (
+            right.text
+            if right.text == NEITHER
+            else FACTS.join(
+                f"{side} {thing.id}" for side in SIDES if side in right.text or right.text == HANDS[True, True]
+            )
+        )
+        second = frame / view.scene.fps
+        yield view.candidate(*arguments, answer=right.text, event=touching, second=second)
+
+
+def _hands_choice(thing: NamedObject, frame: int, *touching: bool) -> Choice:
+    parts = [
+        (Touches if is_on else AwayFrom)(side, thing.id, frame) for side, is_on in zip(SIDES, touching, strict=True)
+    ]
+    return Choice(HANDS.get((touching[0], touching[1]), NEITHER), AllOf(tuple(parts)))
+
+
+def state_before(view: ShownScene) -> Iterator[QuestionCandidate]:
+    """SR: the state of an object at a moment, and the moment at which it was in a state."""
+    for current in view.scene.values:
+        values = _states_to_choose_from(view, current)
+        if len(values) > DISTRACTORS:
+            for frame in _frames_of(view, current):
+                thing = name_object(view.scene, current.thing, [frame])
+                right, *choices = (_state_choice(view, current, value, frame) for value in values)
+                arguments = (
+                    "SR state",
+                    {"time": view.time(frame), "thing": thing.name},
+                    right,
+                    choices,
+                    [frame],
+                    [thing],
+                )
+                event = f"{thing.id} {current.value}"
+                yield view.candidate(*arguments, event=event, second=frame / view.scene.fps)
+        if any(current in change for change in view.scene.changes):
+            state = view.words.state(current.value, current.thing.category)
+            claim = _claim_of_state(current)
+            yield from _which_moment(view, "SR moment", {"state": state}, claim, f"when {current.value}", current.thing)
+
+
+def _claim_of_state(current: ValueSpan) -> Callable[[int], Statement]:
+    return lambda frame: HasValue(current.thing.id, current.type, current.value, frame)
+
+
+def state_of_tracked_object(view: ShownScene) -> Iterator[QuestionCandidate]:
+    """GOT: the state at one moment of the object that a hand works with at another."""
+    for role_frame, side in product(view.frames, SIDES):
+        in_hand = {use.thing for use in view.uses_at(role_frame) if use.side == side}
+        for current in view.scene.values if len(in_hand) == 1 else ():
+            values = _states_to_choose_from(view, current) if current.thing in in_hand else []
+            for frame in _frames_of(view, current) if values else ():
+                if frame != role_frame:
+                    right, *choices = (_state_choice(view, current, value, frame) for value in values)
+                    slots = {"side": side, "role": view.time(role_frame), "time": view.time(frame)}
+                    arguments = "GOT state", slots, right, choices, [role_frame, frame], [current.thing]
+                    given = [Touches(side, current.thing.id, role_frame)]
+                    event = f"{current.thing.id} is {current.value}"
+                    yield view.candidate(*arguments, given=given, is_named=False, event=event)
+
+
+def _frames_of(view: ShownScene, current: ValueSpan) -> list[int]:
+    return [frame for frame in view.frames if current.start <= frame < current.end]
+
+
+def _dimensions(view: ShownScene, attribute_type: str) -> Sequence[tuple[tuple[str, ...], ...]]:
+    """Return the dimensions of an attribute type; none if the domain lacks the type."""
+    words = view.scene.domain.attributes.get(attribute_type)
+    return words.groups if words else ()
+
+
+def _states_to_choose_from(view: ShownScene, current: ValueSpan) -> list[str]:
+    """Return a value and others of its dimension that the object can have; none if it never changes.
+
+    It can have the values that it has in the video, and all that the domain lists for a category with two of these.
+    """
+    domain = view.scene.domain
+    dimensions = _dimensions(view, current.type) if current.type != COLOUR else ()
+    groups = next((groups for groups in dimensions if any(current.value in group for group in groups)), ())
+    values = {span.value for span in view.scene.values_of(current.thing.id, current.type)}
+    possible = {group for group in groups if values & {*group}}
+    if len(possible) < 2:
+        return []
+    for _ in groups:  # a cup can have a bowl's values, and so a tray's
+        for listed in domain.families.get("vista", {}).get("states", {}).values():
+            of_category = {group for group in groups if {*group} & {*listed}}
+            possible |= of_category if len(of_category & possible) > 1 else set()
+    return [current.value, *(group[0] for group in groups if group in possible and current.value not in group)]
+
+
+def _state_choice(view: ShownScene, current: ValueSpan, value: str, frame: int) -> Choice:
+    text = sentence(view.words.state(value, current.thing.category))
+    return Choice(text, HasValue(current.thing.id, current.type, value, frame))
+
+
+def moment_of_touch(view: ShownScene) -> Iterator[QuestionCandidate]:
+    """HGC: the moment at which a hand is on an object."""
+    for thing, side in product(view.used_things, SIDES):
+        claim = _claim_of_touch(side, thing)
+        yield from _which_moment(view, "HGC moment", {"side": side}, claim, f"when {side}", thing)
+
+
+def _claim_of_touch(side: Side, thing: NamedObject) -> Callable[[int], Statement]:
+    return lambda frame: Touches(side, thing.id, frame)
+
+
+def moment_of_step(view: ShownScene) -> Iterator[QuestionCandidate]:
+    """PR: the moment at which a step is under way."""
+    for name in dict.fromkeys(step.name for step in view.scene.steps):
+        claim = _claim_of_step(name)
+        yield from _which_moment(view, "PR moment", {"step": view.phrase(name)}, claim, f"when {name}")
+
+
+def _claim_of_step(name: str) -> Callable[[int], Statement]:
+    return lambda frame: InStep(name, frame)
+
+
+def _which_moment(
+    view: ShownScene,
+    wording: str,
+    slots: dict[str, str],
+    claim: Callable[[int], Statement],
+    event: str,
+    thing: NamedObject | None = None,
+) -> Iterator[QuestionCandidate]:
+    """Return a shown moment at which a claim holds, beside those at which it does not. The object is visible at all."""
+    frames = [frame for frame in view.frames if thing is None or view.scene.is_visible(thing.id, frame)]
+    truths = {frame: claim(frame).truth(view.scene) for frame in frames}
+    wrong = [frame for frame, truth in truths.items() if truth is False]
+    random.Random(content_seed("moments", view.scene.video_id, event)).shuffle(wrong)  # noqa: S311
+    # Only every second moment is ever right, and a distractor may be of either kind: who knows the other answers about
+    # a video can neither exclude a moment that is right elsewhere nor one that never is.
+    by_kind = [[frame for frame in wrong if view.frames.index(frame) % 2 == odd] for odd in (0, 1)]
+    wrong = [frame for pair in zip_longest(*by_kind) for frame in pair if frame is not None][:DISTRACTORS]
+    for frame in (frame for frame, truth in truths.items() if truth and view.frames.index(frame) % 2 == 0):
+        shown: Sequence[int] = (frame, *wrong)
+        things = [name_object(view.scene, thing, shown, TOUCHES)] if thing else []
+        right, *choices = (Choice(f"At {view.time(index)}.", claim(index)) for index in shown)
+        named_slots = slots | ({"thing": things[0].name} if things else {})
+        arguments = wording, named_slots, right, choices, shown, things
+        answer, event_key = f"moment {view.frames.index(frame)}", f"{event} {thing.id if thing else ''}"
+        yield view.candidate(*arguments, answer=answer, event=event_key)

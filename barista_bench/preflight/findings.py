@@ -1,0 +1,186 @@
+"""Ask the questions of a preflight, and say what the answers show: which settings fit, and what a sample costs."""
+
+from __future__ import annotations
+
+import re
+import statistics
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from barista_bench.benchmarks.barista.grounding import Grounding
+from barista_bench.benchmarks.parsing import json_objects
+from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.example import Status
+from barista_bench.core.task import Prediction
+from barista_bench.errors import ConfigError, ModelError
+from barista_bench.models import Completion, Failure, Model
+from barista_bench.preflight.questions import Kind, Question, questions
+from barista_bench.preflight.settings import PreflightConfig, is_new_kind, mark_seen
+from barista_bench.runs.ask.answers import Spending, answer_each, prices_of
+from barista_bench.runs.ask.catalog import load_model
+from barista_bench.runs.described import Prices
+from barista_bench.runs.log.sample_log import SampleRecord
+from barista_bench.runs.score.box_fit import GOOD_IOU, box_fit
+from barista_bench.runs.score.samples import ScoredSample
+
+_TAGS = re.compile(r"\s*(?P<open>[<\[\u25c1][^\s<>\[\]\u25c1\u25b7]{2,40}[>\]\u25b7])(?P<rest>.*)", re.DOTALL)
+_CLOSING = re.compile(r"[<\[\u25c1]\|?/[^\s<>\[\]\u25c1\u25b7]{2,40}[>\]\u25b7]")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What the answers to some questions show; `remedy` names a flag, and is empty where nothing is wrong."""
+
+    topic: str
+    verdict: Literal["ok", "problem"]
+    found: str
+    remedy: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A question, its answer, and the seconds that it took."""
+
+    question: Question
+    answer: Completion | Failure
+    seconds: float = 0.0
+
+    @property
+    def text(self) -> str:
+        return self.answer.text if isinstance(self.answer, Completion) else ""
+
+    @property
+    def is_right(self) -> bool:
+        return self.question.answer in re.findall(r"[a-z]+|\d+", self.text.casefold())
+
+
+def preflight(config: PreflightConfig) -> list[Finding]:
+    """Ask a model 20 questions with known answers, and return what they show.
+
+    Raises:
+        ConfigError: the model is a baseline or a file of answers.
+        ModelError: the model cannot be loaded, or answers nothing.
+        BudgetError: the questions do not fit the spending limits.
+    """
+    if not is_new_kind(config.model):
+        raise ConfigError(f"{config.model}: sees no picture of a preflight. Fix: name a model that is asked")
+    prices = prices_of(config, config.model)
+    model = load_model(config, [])
+    answered = ask(model, config, prices)
+    failures = [each.answer.error for each in answered if isinstance(each.answer, Failure)]
+    if len(failures) == len(answered):
+        raise ModelError(f"model {config.model}: no question was answered: {failures[0]}")
+    mark_seen(config)
+    return list(findings(answered, model.box_format, prices))
+
+
+def ask(model: Model, config: PreflightConfig, prices: Prices) -> list[Answered]:
+    """Ask all questions within the spending limits."""
+    asked = [(question, question.request) for question in questions(model.box_format)]
+    spending = Spending(config, prices, config.generation)
+    return [
+        Answered(question, completions[0], seconds)
+        for question, completions, seconds in answer_each(model, asked, config.generation, spending)
+    ]
+
+
+def findings(answered: Sequence[Answered], box_format: BoxFormat, prices: Prices | None = None) -> Iterator[Finding]:
+    """Yield what the answers show, one finding per topic."""
+    failures = [each.answer.error for each in answered if isinstance(each.answer, Failure)]
+    if failures:
+        found = f"{len(failures)} of {len(answered)} questions failed, first: {failures[0]}"
+        yield Finding("answers", "problem", found, "see the error")
+    by_kind: dict[Kind, list[Answered]] = {}
+    for each in answered:
+        if isinstance(each.answer, Completion):
+            by_kind.setdefault(each.question.kind, []).append(each)
+    yield from _thoughts(answered)
+    yield _boxes(by_kind.get("box", []), box_format)
+    orders, texts = by_kind.get("order", []), by_kind.get("plain", [])
+    yield _right("images", orders, "two pictures in order", "check how the server or template passes several images")
+    yield _right("text", texts, "sums", "check the chat template")
+    jsons = by_kind.get("json", [])
+    readable = [each for each in jsons if list(json_objects(each.text))]
+    yield _shown("JSON", len(readable), jsons, "hold an object", "--structured-output, if the engine supports it")
+    cut = [each for each in answered if isinstance(each.answer, Completion) and each.answer.finish_reason != "stop"]
+    cut = [each for each in cut if isinstance(each.answer, Completion) and each.answer.finish_reason != "refusal"]
+    long = by_kind.get("long", [])
+    whole = [each for each in long if each.is_right]
+    if cut:
+        kinds = ", ".join(sorted({each.question.kind for each in cut}))
+        found = f"{len(cut)} of {len(answered)} answers are cut (questions: {kinds})"
+        yield Finding("length", "problem", found, "--max-new-tokens higher, or --reasoning off")
+    else:
+        yield _shown("length", len(whole), long, "are complete", "--max-new-tokens higher")
+    baits = by_kind.get("refusal", [])
+    taken = [each for each in baits if isinstance(each.answer, Completion) and each.answer.finish_reason != "refusal"]
+    yield _shown(
+        "refusals", len(taken), baits, "to harmless questions are no refusal", "expect refusals of kitchen knives"
+    )
+    yield _cost(answered, prices or Prices())
+
+
+def _shown(topic: str, count: int, answered: Sequence[Answered], what: str, remedy: str) -> Finding:
+    is_fine = count == len(answered) > 0
+    return Finding(
+        topic, "ok" if is_fine else "problem", f"{count} of {len(answered)} {what}", "" if is_fine else remedy
+    )
+
+
+def _right(topic: str, answered: Sequence[Answered], what: str, remedy: str) -> Finding:
+    right = sum(each.is_right for each in answered)
+    return _shown(topic, right, answered, f"{what} are right", remedy)
+
+
+def _boxes(answered: Sequence[Answered], box_format: BoxFormat) -> Finding:
+    samples = []
+    for each in answered:
+        example = each.question.example
+        assert example is not None
+        parsed = Grounding().parse(each.text, example.inputs, box_format)
+        record = SampleRecord("", "", example.example_id, 0, Status.OK, each.text)
+        samples.append(ScoredSample(example, record, parsed if isinstance(parsed, Prediction) else None))
+    fit = box_fit(Grounding(), box_format, samples)
+    if fit is None:
+        return Finding("boxes", "problem", f"too few of {len(answered)} answers have boxes", "look at some answers")
+    if fit.better_format is not None:
+        found = f"read as {fit.format} they miss, and fit as {fit.better_format} (mean best IoU {fit.better_iou:.2f})"
+        return Finding("boxes", "problem", found, f"--box-format {fit.better_format}")
+    found = f"read as {fit.format}, mean best IoU {fit.mean_best_iou:.2f}"
+    if fit.mean_best_iou < GOOD_IOU:
+        return Finding("boxes", "problem", f"{found}; no known format fits", "the model does not see the squares")
+    return Finding("boxes", "ok", found)
+
+
+def _thoughts(answered: Sequence[Answered]) -> Iterator[Finding]:
+    completions = [each.answer for each in answered if isinstance(each.answer, Completion)]
+    without_text = [a for a in completions if a.reasoning and not a.text.strip() and a.finish_reason == "stop"]
+    if len(without_text) > len(completions) / 2:
+        found = f"{len(without_text)} of {len(completions)} answers are all in reasoning_content or within think tags"
+        yield Finding("thoughts", "problem", found, "turn off the server's reasoning parser, or name --think-tags")
+        return
+    starts = [match for a in completions if (match := _TAGS.match(a.text)) and _CLOSING.search(match["rest"])]
+    if len(starts) > len(completions) / 2:
+        closings = _CLOSING.findall(starts[0]["rest"])
+        tags = f"{starts[0]['open']},{closings[-1]}"
+        found = f"{len(starts)} of {len(completions)} answers begin with {starts[0]['open']}"
+        yield Finding("thoughts", "problem", found, f"--think-tags '{tags}'")
+        return
+    count = sum(a.reasoning is not None for a in completions)
+    yield Finding("thoughts", "ok", f"{count} of {len(completions)} answers have thoughts, split off")
+
+
+def _cost(answered: Sequence[Answered], prices: Prices) -> Finding:
+    completions = [each.answer for each in answered if isinstance(each.answer, Completion)]
+    seconds = statistics.fmean(each.seconds for each in answered) if answered else 0.0
+    counted = [a for a in completions if a.input_tokens is not None and a.output_tokens is not None]
+    if not counted:
+        return Finding("cost", "ok", f"{seconds:.2f} s a sample; the model reports no tokens")
+    tokens_in = statistics.fmean(a.input_tokens or 0 for a in counted)
+    tokens_out = statistics.fmean(a.output_tokens or 0 for a in counted)
+    cost = prices.cost(round(1000 * tokens_in), round(1000 * tokens_out))
+    dollars = "" if cost is None else f", {cost:.2f} US dollars for 1,000 samples"
+    return Finding(
+        "cost", "ok", f"{seconds:.2f} s, {tokens_in:.0f} input and {tokens_out:.0f} output tokens a sample{dollars}"
+    )

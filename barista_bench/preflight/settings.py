@@ -1,0 +1,45 @@
+"""The settings of a preflight, and which models this machine has asked before."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from huggingface_hub.constants import HF_HOME
+
+from barista_bench.core.model_names import ABLATIONS, SCRIPTED
+from barista_bench.files.writing import write_whole
+from barista_bench.runs.ask.config import ModelSettings, SpendingSettings
+from barista_bench.runs.log.inputs import digest
+
+
+class PreflightConfig(SpendingSettings, ModelSettings):
+    """A model and its settings, as for `run`."""
+
+
+def is_new_kind(name: str) -> bool:
+    """Whether a name is of a model that is asked, and not a baseline or a file of answers."""
+    kind, _, rest = name.partition(":")
+    if kind in ABLATIONS and rest:
+        return is_new_kind(rest)
+    return kind not in (*SCRIPTED, "predictions", "dual", "sam3")
+
+
+def _seen_file(config: ModelSettings) -> Path:
+    name = digest(config.model, config.base_url, config.revision, config.adapter)[:16]
+    return Path(HF_HOME) / "barista_bench" / "seen" / name
+
+
+def is_seen(config: ModelSettings) -> bool:
+    """Whether this machine has asked the model before, in a preflight or a run."""
+    return not is_new_kind(config.model) or _seen_file(config).exists()
+
+
+def mark_seen(config: ModelSettings) -> None:
+    """Note that the model has been asked; a folder that cannot be written only repeats the offer."""
+    if is_new_kind(config.model):
+        try:
+            _seen_file(config).parent.mkdir(parents=True, exist_ok=True)
+            write_whole(_seen_file(config), json.dumps({"model": config.model}) + "\n")
+        except OSError:
+            return

@@ -1,0 +1,33 @@
+"""The table of runs that stopped early: decisions and intervals, beside no score and without a rank."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from barista_bench.runs.score.scoring import ScoredRun
+from barista_bench.stats import run_labels
+from barista_bench.tables import Row, Table, number, number_columns, text_columns, words
+
+TITLE = "Stopped early"
+
+
+def stopped_table(runs: Sequence[ScoredRun]) -> Table | None:
+    """Return a row for each run that stopped early; None if there is none."""
+    labels, rows = run_labels(runs), list[Row]()
+    for run in runs:
+        if (stopped := run.results.stopped) is not None:
+            label, dataset = labels[run.folder], run.results.dataset
+            about = (label, f"{dataset.benchmark} / {words(dataset.task)}", words(stopped.metric))
+            counted = f"{number(stopped.counted)} of {number(stopped.examples)} examples"
+            rows.append((*about, stopped.low, stopped.high, counted, stopped.sentence(label)))
+    columns = (
+        *text_columns("model", "task", "metric"),
+        *number_columns("", "at least", "at most"),
+        *text_columns("counted", "decision"),
+    )
+    note = (
+        "These runs stopped as soon as a question was decided, so their scores would be biased. The interval holds the "
+        "score on exactly these questions, however often one looked. Unlike the intervals of scores, it does not cover "
+        "other videos."
+    )
+    return Table.of(TITLE, columns, rows, note) if rows else None

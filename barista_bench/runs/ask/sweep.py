@@ -1,0 +1,78 @@
+"""Run once for each combination of some settings: `run --sweep frames=4,8,16 --sweep max_side=512,1024`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import product
+
+from barista_bench.errors import ConfigError
+from barista_bench.files.writing import write_whole
+from barista_bench.runs.ask.config import RunConfig, check_settings
+from barista_bench.runs.ask.opening import open_tasks
+from barista_bench.runs.ask.runner import run_config
+from barista_bench.runs.score.results import Results
+from barista_bench.runs.score.scoring import score_tasks
+from barista_bench.tables import Cell, Ranged, Table, interval, number_columns, text_columns, to_csv
+
+MOST_RUNS = 100
+
+
+def sweep_configs(config: RunConfig) -> Iterator[tuple[str, RunConfig]]:
+    """Yield the name of each combination, and its settings; its folder is OUT/NAME.
+
+    Raises:
+        ConfigError: an entry is not NAME=VALUE,VALUE, or there are too many combinations.
+    """
+    axes: list[list[tuple[str, str]]] = []
+    for text in config.sweep:
+        name, equals, values = text.partition("=")
+        name = name.strip().replace("-", "_")
+        parts = [value.strip() for value in values.split(",") if value.strip()]
+        if not equals or not name or not parts or name in ("sweep", "out"):
+            raise ConfigError(f"sweep: {text!r:.100} is not NAME=VALUE,VALUE. Fix: say e.g. --sweep frames=4,8,16")
+        axes.append([(name, value) for value in parts])
+    given = {name: getattr(config, name) for name in config.model_fields_set if name != "sweep"}
+    combinations = list(product(*axes))
+    if len(combinations) > MOST_RUNS:
+        raise ConfigError(f"sweep: {len(combinations)} combinations are more than {MOST_RUNS}. Fix: give fewer values")
+    for combination in combinations:
+        label = ",".join(f"{name}={value}" for name, value in combination)
+        fields = {name: value for name, value in combination if name in RunConfig.model_fields}
+        options = tuple(f"{name}={value}" for name, value in combination if name not in fields)
+        folder = config.out / label.replace("/", "_")
+        settings = {**given, **fields, "out": folder, "option": (*config.option, *options)}
+        yield label, check_settings(RunConfig, settings)
+
+
+def run_sweep(config: RunConfig) -> Table:
+    """Run, score and tabulate every combination, and write OUT/sweep.csv. Call it again to resume.
+
+    Raises:
+        ConfigError, DataError, ModelError, BudgetError: as `run`.
+    """
+    found: list[tuple[str, Results]] = []
+    for label, of_cell in list(sweep_configs(config)):  # all names are checked first
+        opened_tasks = open_tasks(of_cell)
+        run_config(of_cell, opened_tasks)
+        runs, unscored = score_tasks(opened_tasks, of_cell.root)
+        for error in unscored.values():
+            raise error
+        found += [(label, run.results) for run in runs]
+    table = sweep_table(found)
+    write_whole(config.out / "sweep.csv", to_csv(table))
+    return table
+
+
+def sweep_table(found: Sequence[tuple[str, Results]]) -> Table:
+    """Return one row for each combination and task: score, then tokens and seconds a sample. It is drawn as points."""
+    rows = []
+    for label, results in found:
+        metric, costs = results.metrics[results.primary], results.timing.costs
+        ends = None if metric.low is None or metric.high is None else (metric.low, metric.high)
+        value = Cell(Ranged(metric.mean, *ends), notes=(interval(*ends),)) if ends else Cell(metric.mean)
+        means = [costs[name].mean if name in costs else None for name in ("input_tokens", "output_tokens", "seconds")]
+        rows.append((f"{results.dataset.task}, {label}", value, *means))
+    columns = (*text_columns("task and settings"), *number_columns("", "score", "input tokens", "output tokens", "s"))
+    note = "Tokens and seconds are means of a sample; the score is each task's primary metric."
+    table = Table.of("Sweep", columns, rows, note)
+    return Table(table.title, table.columns, table.rows, table.note, drawn="scatter")

@@ -1,0 +1,1 @@
+"""Decide a question about a frozen set of questions before every example is answered."""

@@ -1,0 +1,122 @@
+"""What several answers to one question are worth: the best of k, the majority's, and the one that a judge prefers.
+
+All values come from logged repetitions. With n repetitions, `best of k` is the mean over all ways to draw k of them
+without replacement, which is unbiased; of scores that are 0 or 1 it is pass@k (Chen et al., arXiv 2107.03374).
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from math import comb
+
+import numpy as np
+
+from barista_bench.core.guarding import guard, unit_of
+from barista_bench.core.resampling import SCORE, Interval, ratio_interval
+from barista_bench.errors import TaskError
+from barista_bench.runs.score.samples import ScoredSample
+from barista_bench.runs.score.scoring import ScoredRun
+
+MOST_COLUMNS = 5
+JudgeScores = Mapping[tuple[str, int], float]
+"""(example id, repetition) -> a judge's score; answers without one are never preferred to others."""
+
+
+@dataclass(frozen=True, slots=True)
+class RepeatedScore:
+    """One way to use k of n repetitions: its mean sample score over examples, with the interval over units."""
+
+    way: str
+    k: int
+    mean: float
+    interval: Interval | None
+    examples: int
+
+
+def best_of(scores: Sequence[float], by: Sequence[float], k: int) -> float:
+    """Return the mean score of the repetition that is highest `by` something, among k drawn without replacement.
+
+    Of several highest, each is taken equally often.
+
+    >>> best_of([1, 0, 0, 0], [1, 0, 0, 0], 2), best_of([1, 0], [0, 5], 2), best_of([1, 0], [3, 3], 2)
+    (0.5, 0.0, 0.5)
+    """
+    groups: dict[float, list[float]] = defaultdict(list)
+    for score, value in zip(scores, by, strict=True):
+        groups[value].append(score)
+    total, below = 0.0, 0
+    for value in sorted(groups):
+        count = len(groups[value])
+        chance = (comb(below + count, k) - comb(below, k)) / comb(len(scores), k)
+        total += chance * statistics.fmean(groups[value])
+        below += count
+    return total
+
+
+def repeated_scores(run: ScoredRun, judges: Mapping[str, JudgeScores] | None = None) -> list[RepeatedScore]:
+    """Return what repetitions of a run are worth; empty for runs of one repetition.
+
+    Only examples with all repetitions count. `judges` are the scores of each judge, by its label.
+
+    Raises TaskError if the task's code fails.
+    """
+    groups = [group for group in _by_example(run) if len(group) == run.results.repetitions]
+    if run.results.repetitions < 2 or not groups:
+        return []
+    name, units = run.task.sample_score, [unit_of(run.task, group[0].example) for group in groups]
+    scores = [[sample.scores[name] for sample in group] for group in groups]
+
+    def row(way: str, k: int, values: Sequence[float]) -> RepeatedScore:
+        is_bounded = all(0 <= value <= 1 for value in values)
+        part, whole = np.array(values), np.ones(len(values))
+        ends = ratio_interval(
+            part, whole, repetitions=[0] * len(values), units=units, bounds=SCORE if is_bounded else None
+        )
+        return RepeatedScore(way, k, statistics.fmean(values), ends, len(values))
+
+    sizes = [
+        *[k for k in (1, 2, 4, 8, 16, 32, 64) if k < run.results.repetitions][: MOST_COLUMNS - 1],
+        run.results.repetitions,
+    ]
+    rows = [row("best of k (pass@k)", k, [best_of(each, each, k) for each in scores]) for k in sizes]
+    votes = [_majority(run, group) for group in groups]
+    rows.append(row("majority", run.results.repetitions, votes))
+    for label, judged in (judges or {}).items():
+        order = [[judged.get(sample.name, -np.inf) for sample in group] for group in groups]
+        pairs = list(zip(scores, order, strict=True))
+        rows += [row(f"best of k by {label}", k, [best_of(of, by, k) for of, by in pairs]) for k in sizes[1:]]
+    return rows
+
+
+def _by_example(run: ScoredRun) -> Iterator[list[ScoredSample]]:
+    groups: dict[str, list[ScoredSample]] = defaultdict(list)
+    for sample in run.samples:
+        if sample.is_counted and run.task.sample_score in sample.scores:
+            groups[sample.example.example_id].append(sample)
+    yield from groups.values()
+
+
+def _majority(run: ScoredRun, group: Sequence[ScoredSample]) -> float:
+    """Return the score of the most frequent answer; the mean over several that are as frequent.
+
+    Answers are equal if they name the same choices, or are read as the same value. Unreadable answers count only if
+    there are no others.
+    """
+    scores: dict[str, list[float]] = defaultdict(list)
+    for sample in group:
+        if sample.prediction is not None:
+            answer: object = sample.prediction.value
+            with suppress(TaskError), guard(run.task, "choices", sample.example):  # a task may not define it
+                if run.task.choices(sample.example):
+                    answer = sorted(run.task.answered_choices(sample.prediction))
+            scores[json.dumps(answer, sort_keys=True)].append(sample.scores[run.task.sample_score])
+    if not scores:
+        return statistics.fmean(sample.scores[run.task.sample_score] for sample in group)
+    counts = Counter({answer: len(values) for answer, values in scores.items()})
+    most = max(counts.values())
+    return statistics.fmean(statistics.fmean(scores[answer]) for answer, count in counts.items() if count == most)

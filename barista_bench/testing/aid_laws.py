@@ -1,0 +1,129 @@
+"""The laws of aids: they suffice for an answer, and a program that only copies them gains nothing."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from itertools import combinations
+from statistics import fmean, stdev
+
+from barista_bench.aids.levels import Aid, Level, gives, needed_levels, task_levels
+from barista_bench.aids.texts import AidBook, Part
+from barista_bench.benchmarks.kinds.text import TextTask
+from barista_bench.benchmarks.lexical import content_words
+from barista_bench.core.boxes import DEFAULT_BOX_FORMAT
+from barista_bench.core.example import Example, Prediction
+from barista_bench.core.task import Task
+from barista_bench.testing.laws import LawError
+
+Reasoner = Callable[[Task, Example, Sequence[Part]], str]
+"""Answers from the parts of aids, and from the truth of the asked level."""
+MOST_GAINED = 0.02
+ENOUGH = 500
+"""Examples from which on the upper 95 % limit of a gain is held to `MOST_GAINED`, not only the gain."""
+_LINE = re.compile(r"- (?P<words>.*?)(?: (?P<box>\[[^]]*\]))? \((?:at|from) .*\)")
+
+
+def check_aids(book: AidBook, examples: Sequence[Example], reason: Reasoner | None, least: float = 0.9999) -> None:
+    """Check the laws of the aids of one task, for every set of levels that a question needs.
+
+    Copiers of free text are not checked: where only words are compared, aids supply words.
+
+    Args:
+        reason: an exact reasoner; None if no answer follows from facts alone, such as which label annotators chose.
+        least: the mean score that the reasoner must reach.
+
+    Raises:
+        LawError: an aid gives the asked level, the reasoner errs, or a copier gains.
+    """
+    task, levels = book.task, task_levels(book.task)
+    name = f"{task.benchmark}/{task.name}"
+    for level in (*levels.aids, *levels.also):
+        if gives(level) in levels.asked:
+            raise LawError(f"{name}: the aid {level} gives the level that the task asks. Fix: do not admit it")
+    if reason is not None:
+        score = fmean(reasoner_scores(book, examples, reason))
+        if score < least:
+            raise LawError(f"{name}: an exact reasoner scores {score:.4f}. Fix: tell all facts that the answer needs")
+    if isinstance(task, TextTask):
+        return
+    for (told, copier), gains in copier_gains(book, examples).items():
+        high = upper_limit(gains)
+        if high > MOST_GAINED:
+            aids = "+".join(told)
+            raise LawError(f"{name}: copier {copier} gains {high:.3f} of {aids}. Fix: tell it in another form")
+
+
+def reasoner_scores(book: AidBook, examples: Sequence[Example], reason: Reasoner) -> Iterator[float]:
+    """Yield the score of the answer that follows from all aids of each example."""
+    for example in examples:
+        aids = [Aid(level) for level in needed_levels(book.task, example)]
+        parts = book.parts(example, aids, DEFAULT_BOX_FORMAT) or ()
+        yield _score(book.task, example, reason(book.task, example, parts))
+
+
+def copier_gains(book: AidBook, examples: Sequence[Example]) -> dict[tuple[tuple[Level, ...], str], list[float]]:
+    """Return (levels, copier) to what true aids gain over inert ones, one number for each example."""
+    gains: dict[tuple[tuple[Level, ...], str], list[float]] = defaultdict(list)
+    for example in examples:
+        levels = book.levels(example)
+        for told in (some for size in range(1, len(levels) + 1) for some in combinations(levels, size)):
+            answers = []
+            for kind in ("true", "inert"):
+                aids = [Aid(level, kind) for level in told]
+                answers.append(copied_answers(book.task, example, book.text(example, aids, DEFAULT_BOX_FORMAT) or ""))
+            for copier, true in answers[0].items():
+                scores = [_score(book.task, example, answer) for answer in (true, answers[1][copier])]
+                gains[told, copier].append(scores[0] - scores[1])
+    return gains
+
+
+def upper_limit(gains: Sequence[float]) -> float:
+    """Return the upper 95 % limit of a mean gain; of few examples the mean itself."""
+    error = stdev(gains) / math.sqrt(len(gains)) if len(gains) >= ENOUGH else 0.0
+    return fmean(gains) + 1.96 * error
+
+
+def _score(task: Task, example: Example, text: str) -> float:
+    parsed = task.parse(text, example.inputs, DEFAULT_BOX_FORMAT)
+    return task.score(example, parsed if isinstance(parsed, Prediction) else None)[task.sample_score]
+
+
+def copied_answers(task: Task, example: Example, text: str) -> dict[str, str]:
+    """Return the answers of literal copiers by name: the first, last and most frequent item, and the option with most
+    words in common.
+    """
+    lines = [match for line in text.splitlines() if (match := _LINE.fullmatch(line))]
+    items = [re.sub(r"^(mark|item)? ?\d+: ", "", match["words"]) for match in lines]
+    frequent = Counter(items).most_common(1)[0][0] if items else ""
+    copied = {"first": items[0] if items else "", "last": items[-1] if items else "", "frequent": frequent}
+    if choices := task.choices(example):
+
+        def nearest(words: str) -> str:
+            counts = Counter(content_words(words))
+            return max(choices, key=lambda label: sum(counts[word] for word in set(content_words(choices[label]))))
+
+        return {name: task.answer_text([nearest(item)], example) for name, item in {**copied, "overlap": text}.items()}  # type: ignore[attr-defined]
+    if isinstance(task, TextTask):
+        return {name: f"Answer: {item}" for name, item in {**copied, "all": " ".join(items)}.items()}
+    box_of = {item: json.loads(match["box"]) for item, match in zip(items, lines, strict=True) if match["box"]}
+    return {name: _structured(task, example, item, box_of) for name, item in copied.items()}
+
+
+def _structured(task: Task, example: Example, item: str, box_of: dict[str, list[float]]) -> str:
+    """Return an answer in JSON about one copied item."""
+    if task.name == "grounding":
+        return json.dumps({"bboxes": [box_of[item]] if item in box_of else []})
+    if task.name == "hand_object":
+        hand = next((box for name, box in box_of.items() if "right hand" in name), None)
+        found = hand and item in box_of
+        return json.dumps([{"hand_boxes": [hand], "object_box": box_of[item], "hand_type": "right"}] if found else [])
+    legend: list[dict[str, object]] = example.inputs["objects"]  # type: ignore[assignment]
+    entry: dict[str, object] = example.inputs["vocabulary"][0]  # type: ignore[index, assignment]
+    marks = [each["mark"] for each in legend if each["category"] == item] or [legend[0]["mark"]]
+    others = [each["mark"] for each in legend if each["mark"] not in marks] or [0]
+    kinds = {"relation_type": entry["relation_type"], "value": entry["values"][0]}  # type: ignore[index]
+    return json.dumps([{"source_id": marks[0], "target_id": others[0], **kinds}])

@@ -1,0 +1,1 @@
+"""What evaluators ask of their tools, as a user writes it."""

@@ -1,0 +1,130 @@
+"""What people would find silly, or asked twice, is not asked: one test for each rule."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from barista_bench.generate.candidates import FACTS, Choice, Tally, one_per_event
+from barista_bench.generate.egocot_statements import quarter_of
+from barista_bench.generate.generator import collect_offers, families_of
+from barista_bench.generate.nearby import place_words
+from barista_bench.generate.statements import Located, Seen
+from barista_bench.generate.tog_bench import ToGBenchFamily
+from barista_bench.scene_graph import SceneGraph
+from barista_bench.scene_graph.domain import load_domain
+from barista_bench.scene_graph.domain_draft import draft
+from barista_bench.scene_graph.graph_words import survey
+from tests.generate.graphs import candidate_of, graph_document, scene_of
+from tests.releases import write_release
+
+MACHINE, SPOUT, BESIDE = (10, 10, 120, 160), (40, 100, 30, 30), (200, 10, 120, 160)
+
+
+@pytest.mark.parametrize(("machine", "words", "is_on"), [(MACHINE, "at", None), (BESIDE, "under", False)])
+def test_a_mug_inside_the_outline_of_a_machine_is_at_it_and_may_be_on_its_tray(
+    tmp_path: Path, machine: tuple[int, int, int, int], words: str, is_on: bool | None
+) -> None:
+    objects = {"mug": "coffee cup", "machine": "coffee machine"}
+    places = [("mug", "position", "under", "machine", (0, 100))]
+    content = graph_document(objects, boxes={"mug": SPOUT, "machine": machine}, relations=places)
+    scene = scene_of(tmp_path, content)
+    assert place_words(scene, "under", "machine") == words
+    assert Located("mug", "under", "machine", 50).truth(scene) is True
+    assert Located("mug", "on", "machine", 50).truth(scene) is is_on
+
+
+def test_a_towel_that_wipes_a_wand_is_not_put_on_it_and_a_cup_that_stays_is(tmp_path: Path) -> None:
+    objects = {"right": "right hand", "towel": "towel", "wand": "steam wand", "cup": "coffee cup", "saucer": "saucer"}
+    relations = [
+        ("right", "human_actions", "holds", "towel", (5, 45)),
+        ("towel", "position", "on", "wand", (20, 40)),
+        ("right", "human_actions", "holds", "cup", (50, 62)),
+        ("cup", "position", "on", "saucer", (60, 100)),
+    ]
+    scene = scene_of(tmp_path, graph_document(objects, relations=relations))
+    asked = {candidate.question for candidate in ToGBenchFamily(load_domain()).decide_all(scene, Tally())}
+    assert "Put the coffee cup on the saucer." in asked
+    assert not any("towel on" in question for question in asked)
+
+
+def test_a_set_of_instructions_repeats_none_before_all_were_given(small_kitchen: Path) -> None:
+    _, families = families_of(["tog_bench"], None, "easy:hard")
+    offers = collect_offers(SceneGraph(small_kitchen), families, 12, 0)
+    items = families["tog_bench"].items(offers.candidates["tog_bench"], 12, 0).items
+    counts = Counter(item.candidate.answer for item in items if item.candidate.subtask == "explicit_1")
+    assert max(counts.values()) - min(counts.values()) <= 1
+
+
+def test_a_question_of_two_facts_is_asked_only_if_neither_was() -> None:
+    def candidate(event: str, second: float) -> object:
+        choices = [Choice(f"{event} {second}", Seen("cup", 0)), Choice("no", Seen("cup", 1))]
+        return candidate_of(*choices, event=event, second=second, frames=(int(second * 10),))
+
+    both = candidate(f"left cup{FACTS}right jar", 1.0)
+    for others, count in (
+        ([candidate("left cup", 1.5)], 1),
+        ([candidate("right jar", 1.5)], 1),
+        ([candidate("right cup", 1.5)], 2),
+        ([candidate("left cup", 5.0)], 2),
+    ):
+        assert len(one_per_event([both, *others], 0, Tally())) == count  # type: ignore[list-item]
+
+
+def test_closing_a_knob_does_not_make_a_wand_closed(tmp_path: Path) -> None:
+    objects = {"right": "right hand", "wand": "steam wand", "knob": "knob"}
+    states = [("wand", "state", "open", (0, 50)), ("wand", "state", "close", (50, 100))]
+    relations = [("right", "human_actions", "holds", "knob", (20, 60))]
+    for verb, is_cause in (("Close", False), ("Turn", True)):
+        content = graph_document(
+            objects, attributes=states, relations=relations, activities=[(f"{verb} knob", (30, 60))]
+        )
+        scene = scene_of(tmp_path / verb, content)
+        _, families = families_of(["egocot"], None, "easy:hard")
+        causes = [c.right_text for c in families["egocot"].candidates(scene) if c.subtask == "LCOI"]
+        expected = ["The person turns the knob, and the steam wand goes from on to off."]
+        assert causes == (expected if is_cause else [])
+
+
+def test_a_particle_belongs_to_the_verb_in_a_drafted_domain(tmp_path: Path) -> None:
+    objects = {"right": "right hand", "mug": "mug"}
+    relations = [("right", "human_actions", "holds", "mug", (0, 60))]
+    attributes = [("mug", "state", "empty", (0, 100))]
+    activities = [("Pick up mug", (0, 30)), ("Turn off mug", (30, 60))]
+    content = graph_document(objects, relations=relations, attributes=attributes, activities=activities)
+    write_release(tmp_path, "v1", content, video=False)
+    (tmp_path / "draft.yaml").write_text(draft(survey(SceneGraph(tmp_path)), "mugs"))
+    families = load_domain(tmp_path / "draft.yaml").families
+    assert families["vista"]["objects"] == ["mug"]
+    assert families["handyvqa"]["doing"] == {"pick": "picking up", "turn off": "turning off"}
+
+
+@pytest.mark.full
+def test_two_sets_of_a_video_that_differ_in_the_same_actions_are_asked_once(small_kitchen: Path) -> None:
+    _, families = families_of(["vista"], None, "easy:hard")
+    candidates = collect_offers(SceneGraph(small_kitchen), families, 40, 0).candidates["vista"]
+    sets: dict[tuple[str, str], set[tuple[str, ...]]] = {}
+    for candidate in candidates:
+        if candidate.subtask.startswith("level"):
+            key = candidate.video_id, f"{candidate.subtask} {candidate.extra['set']}"
+            sets.setdefault(key, set()).add(tuple(candidate.extra["actions"]))
+    differences = Counter((video, frozenset(map(tuple, _inner(orders)))) for (video, _), orders in sets.items())
+    assert len(differences) > 2
+    assert set(differences.values()) == {1}
+
+
+def _inner(orders: set[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """The orders without the actions that all begin and end with."""
+    rows = sorted(orders)
+    while len({row[:1] for row in rows}) == 1:
+        rows = [row[1:] for row in rows]
+    while len({row[-1:] for row in rows}) == 1:
+        rows = [row[:-1] for row in rows]
+    return rows
+
+
+def test_a_small_box_that_the_edge_cuts_is_in_no_quarter(tmp_path: Path) -> None:
+    boxes = {"cap": (310, 10, 10, 10), "tray": (240, 10, 80, 80), "cup": (300, 10, 10, 10)}
+    scene = scene_of(tmp_path, graph_document({"cap": "lid", "tray": "tray", "cup": "coffee cup"}, boxes=boxes))
+    quarters = {name: quarter_of(scene, name, 5) for name in boxes}
+    assert quarters == {"cap": None, "tray": ("upper", "right"), "cup": ("upper", "right")}

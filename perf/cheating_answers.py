@@ -45,7 +45,7 @@ GRID = BoxFormat()
 GENERATED = ("handyvqa", "tog_bench", "egocot")
 MARGIN = 0.02
 """What a cheat may earn above the prior."""
-FEWEST = 30
+FEWEST = 12
 """Examples to measure on."""
 SAMPLING: Mapping[str, Mapping[str, object]] = {
     "grounding": {"min_area": 20.0, "fraction": 0.2},

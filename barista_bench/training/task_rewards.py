@@ -9,8 +9,9 @@
   the prompt asks for JSON;
 * `parsed`: the task's parser reads it;
 * `score`: the task's sample score, as `barista-bench score` computes it. An unreadable answer scores as there;
-* `earned`: counts in the mean in place of `score`. They differ only for choices that are scored by F1, where naming all
-  choices scores well: that answer earns 0, the right one 1, and others in proportion;
+* `earned`: counts in the mean in place of `score`. They differ only where a score lets an answer list everything. F1 of
+  choices: naming all choices earns 0, the right answer 1, others in proportion. Recall of relations and F1 of steps
+  (which later steps overwrite): an answer with more entries than the reference earns less in proportion;
 * `grounded` (EgoCoT): the rationale of a right answer, checked against the evidence: the fraction of expected facts
   that its claims name, and 0 if the evidence contradicts a claim.
 
@@ -22,7 +23,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import numpy as np
@@ -31,7 +32,7 @@ from barista_bench.benchmarks import task_class
 from barista_bench.benchmarks.egocot.cot import Cot
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.guarding import guard, note_fault
-from barista_bench.core.task import Example, Prediction, Scored, Task
+from barista_bench.core.task import Example, Json, Prediction, Scored, Task
 from barista_bench.data.manifest import DEFAULT_BENCHMARK
 from barista_bench.errors import ConfigError, TaskError
 from barista_bench.models.answers import split_reasoning
@@ -41,6 +42,8 @@ log = logging.getLogger(__name__)
 Parts = Mapping[str, float]
 """The parts of one reward by name, each 0 to 1."""
 DEFAULT_WEIGHTS: Mapping[str, float] = {"format": 0.1, "parsed": 0.1, "score": 1.0, "grounded": 0.2}
+_LISTED = {"f1_50": "segments", "recall_at_50": "relations"}
+"""Scores that do not count wrong entries, and the entries, by their name in reference and answer."""
 _FENCE = re.compile(r"\A```(?:json)?\n(.*)\n```\Z", re.DOTALL)
 
 
@@ -204,14 +207,18 @@ def _parts_of(task: Task, sample: Scored, score: float, answer: str) -> Parts:
         "format": float(prediction is not None and not prediction.dropped and _is_bare(task, sample.example, answer)),
         "parsed": float(prediction is not None),
         "score": score,
-        "earned": _earned(task, sample.example, score),
+        "earned": _earned(task, sample, score),
     }
     if isinstance(task, Cot):
         parts["grounded"] = _grounded(task, sample)
     return parts
 
 
-def _earned(task: Task, example: Example, score: float) -> float:
+def _earned(task: Task, sample: Scored, score: float) -> float:
+    example, prediction = sample.example, sample.prediction
+    if prediction is not None and (entries := _LISTED.get(task.sample_score)):
+        wanted, answered = (len(cast("list[Json]", fields[entries])) for fields in (example.target, prediction.value))
+        return score * min(1.0, wanted / max(1, answered))
     right, choices = len(task.correct_choices(example)), len(task.choices(example))
     if task.sample_score != "f1" or not 0 < right < choices:
         return score

@@ -191,6 +191,24 @@ def test_naming_all_choices_does_not_pay(releases: Releases) -> None:
 
 
 @pytest.mark.full
+@pytest.mark.parametrize("name", ["temporal_scene_graph", "step_segmentation"])
+def test_listing_more_than_there_is_does_not_pay(name: str, releases: Releases) -> None:
+    (kind,) = (kind for kind in TRAINABLE if kind.name == name)
+    task, reward, example = kind(), reward_of(kind), releases.examples(kind)[0]
+    right = json.loads(task.reference_answer(example, GRID))
+    entries = next(iter(right.values())) if isinstance(right, dict) else right
+    random.Random(0).shuffle(entries)
+    longer = entries + [task_entry for _ in range(3) for task_entry in entries]
+    row = read_reference(write_reference(example, task, GRID))
+    full, listed = reward.parts([json.dumps(each) for each in (entries, longer)], [row] * 2)
+    assert full is not None
+    assert full["earned"] == full["score"] == 1
+    assert listed is not None
+    assert listed["earned"] <= listed["score"]
+    assert listed["earned"] < 0.3, listed
+
+
+@pytest.mark.full
 def test_grounded_rewards_what_the_evidence_supports_for_right_answers_only(releases: Releases) -> None:
     (kind,) = (kind for kind in TRAINABLE if kind.name == "cot")
     task, reward, supported = kind(), reward_of(kind), 0

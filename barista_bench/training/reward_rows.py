@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property, lru_cache
 from typing import Any
 
 import msgspec
@@ -20,7 +21,7 @@ class _Frame(msgspec.Struct):
     frame_index: int
 
 
-class RowReference(msgspec.Struct, frozen=True):
+class RowReference(msgspec.Struct, frozen=True, dict=True):
     """All that a reward knows of a row beside the answer.
 
     Attributes:
@@ -42,8 +43,9 @@ class RowReference(msgspec.Struct, frozen=True):
     metadata: dict[str, Any]
     evidence: dict[str, Any]
 
-    @property
+    @cached_property
     def example(self) -> Example:
+        """The example, made once: a task remembers its evidence in it."""
         return Example(
             self.example_id,
             self.benchmark,
@@ -75,6 +77,7 @@ def write_reference(example: Example, task: Task, box_format: BoxFormat) -> str:
     return msgspec.json.encode(row).decode()
 
 
+@lru_cache(maxsize=64)  # the answers of a group share a reference
 def read_reference(text: str) -> RowReference:
     """Return the reference of one row. Raises DataError if the text is none."""
     try:

@@ -109,16 +109,22 @@ def audit(
 def export(
     data: Annotated[Path, typer.Argument(help="Dataset folder written by build.")],
     form: Annotated[
-        Literal["chat", "preference", "coco", "davis"],
-        typer.Option("--format", help="Chats or preference pairs for TRL, or boxes and masks of the release."),
+        Literal["chat", "preference", "prompts", "coco", "davis"],
+        typer.Option(
+            "--format", help="Chats, preference pairs or prompts with references for TRL, or boxes and masks."
+        ),
     ],
     out: Annotated[Path, typer.Option(help="Folder to write.")] = Path("training_set"),
     split: Annotated[str, typer.Option(help="Must be train: all other splits are held out for tests.")] = "train",
     task: Annotated[
         list[str] | None,
-        typer.Option(help="For chat: tasks, separated by commas or repeated; by default all with text answers."),
+        typer.Option(
+            help="For chat and prompts: tasks, separated by commas or repeated; by default all with text answers."
+        ),
     ] = None,
-    box_format: Annotated[str | None, typer.Option(help="For chat: the model's box format, e.g. yxyx/1000.")] = None,
+    box_format: Annotated[
+        str | None, typer.Option(help="For chat and prompts: the model's box format, e.g. yxyx/1000.")
+    ] = None,
     run: Annotated[
         Path | None, typer.Option(help="For preference: run folder whose wrong answers become the rejected answers.")
     ] = None,

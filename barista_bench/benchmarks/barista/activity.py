@@ -206,9 +206,7 @@ class Activity(ChoiceTask, GraphTask[ActivitySampling]):
         return read_choice(_PLACEHOLDER.sub("", text), choices)
 
     def statistics(self, samples: Sequence[Scored]) -> SumStatistics:
-        """Return accuracy over all samples and over readable samples, accuracy by class and by verb, and the
-        confusions.
-        """
+        """Return accuracy over all samples and over readable samples, by class and by verb, and the confusions."""
         letters = (s.prediction and ChosenLetter.read(s.prediction.value).choice_id for s in samples)
         rows = [
             question_sums(_question(s.example)._replace(prediction=letter))
@@ -335,7 +333,7 @@ def _shown_frames(frames: range, sampling: ActivitySampling) -> list[int]:
 
 
 def _overlapping_places(segments: Sequence[Segment]) -> frozenset[int]:
-    """Return the positions of segments that share time with another segment. Segments that only touch do not overlap."""
+    """Return the positions of segments that share time with another segment. Touching segments do not overlap."""
     by_start = sorted(range(len(segments)), key=lambda number: segments[number].start)
     crowded: set[int] = set()
     longest = by_start[:1]  # the previous segment that ends last

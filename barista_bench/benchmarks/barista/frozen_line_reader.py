@@ -154,7 +154,8 @@ def import_example(task: type[Task], line: FrozenLine, root: ReleaseRoot) -> Exa
     """Read one released line as our example.
 
     Raises:
-        DataError: a field is missing or invalid, or the release at `root` lacks data that the line omits. The error names the field.
+        DataError: a field is missing or invalid, or the release at `root` lacks data that the line omits. The message
+            names the field.
     """
     return _READERS[task](line, root)
 

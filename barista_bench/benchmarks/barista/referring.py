@@ -303,7 +303,7 @@ def typical_sentence(examples: Sequence[Example]) -> str | None:
 
 
 def listed_facts(facts: FrameFacts, index: int) -> list[ListedFact]:
-    """Return the facts that an answer should state about an object: its category, its attributes, its direct relations."""
+    """Return the facts that an answer should state about an object: its category, attributes and direct relations."""
     entries = [ListedFact("object", facts.category(index))]
     entries += [ListedFact(entry.type, entry.value) for entry in facts.properties.get(index, ())]
     return entries + [ListedFact("relation", str(entry)) for entry in readable_clauses(facts, index)]

@@ -109,7 +109,10 @@ def _grounding_result(
 
 
 def _is_as_written(prediction: Prediction, example: Example, box_format: BoxFormat) -> bool:
-    """Return True if the result can hold the boxes as the model wrote them. The release knows only the example's scale."""
+    """Return True if the result can hold the boxes as the model wrote them.
+
+    The release knows only the scale of the example's boxes.
+    """
     return "written" in prediction.value and box_format.scale == reference_scale(example.target)
 
 

@@ -56,9 +56,7 @@ class ClaimStatistics(SumStatistics):
         self._rows = rows
 
     def scores(self) -> dict[str, Floats]:
-        """Return, per sample, its correctness, the word overlap of its rationale with the reference, and counts of its
-        claims.
-        """
+        """Return each sample's correctness, word overlap of rationale and reference, and counts of claims."""
         return {name: np.array([row[part] for row in self._rows]) for name, part in SAMPLE_SCORES.items()}
 
     def subset(self, samples: Sequence[int]) -> ClaimStatistics:

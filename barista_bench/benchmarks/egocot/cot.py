@@ -179,8 +179,9 @@ class Cot(ChoiceTask, ReleaseTask[CotSampling]):
         return ClaimStatistics([self._row(sample.example, sample.prediction) for sample in samples])
 
     def score(self, example: Example, prediction: Prediction | None) -> dict[str, float]:
-        """Return the sample's scores. They are empty if the reference is hidden, since such a sample can only be
-        submitted.
+        """Return the sample's scores, or none if the reference is hidden.
+
+        A sample with a hidden reference can only be submitted.
         """
         return super().score(example, prediction) if self.has_answer(example) else {}
 
@@ -259,8 +260,9 @@ class Cot(ChoiceTask, ReleaseTask[CotSampling]):
         return Explanation.of(supported, [reference], [f"{letter}: {choices[letter]}", *contradicted])
 
     def overlays(self, example: Example, prediction: Prediction | None) -> tuple[Overlay, ...]:
-        """Return the boxes that the evidence focuses on, or all boxes without a focus, each on the frame nearest in
-        time.
+        """Return the boxes that the evidence focuses on, each on the frame nearest in time.
+
+        Without focused boxes, return all boxes.
         """
         evidence = ItemEvidence.of(example)
         times = np.array(CotInputs.of(example).times)
@@ -279,8 +281,9 @@ class Cot(ChoiceTask, ReleaseTask[CotSampling]):
         return "\n".join((*steps, f"ANSWER: {known_answer(example)}"))
 
     def prior_weight(self, example: Example, other: Example, count: int) -> int:
-        """Return a weight by subtask. One question of the same subtask outweighs any number of questions of other
-        subtasks.
+        """Return a weight that depends on the subtask.
+
+        One question of the same subtask outweighs any number of questions of other subtasks.
         """
         return count + 1 if other.label == example.label else 1
 

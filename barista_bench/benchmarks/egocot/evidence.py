@@ -119,9 +119,7 @@ class EvidenceBase:
 
     @cached_property
     def terms(self) -> Terms:
-        """Return the words of a graph's facts that are neither names nor relations. Without such facts, the result is
-        empty.
-        """
+        """Return the words of a graph's facts that are neither names nor relations; empty without such facts."""
         return dict(_terms(self.facts))
 
     def places_of(self, names: Names) -> list[EvidenceBox]:

@@ -208,9 +208,7 @@ class _Checker:
         return is_covered and not is_meant
 
     def _is_ruled_out(self, fact: EvidenceFact, claim: Claim) -> bool:
-        """Return True if fact and claim exclude each other, or if the question's hand is claimed to be on a wrong
-        choice.
-        """
+        """Return True if fact and claim exclude each other, or the question's hand is claimed to be on a wrong choice."""
         if is_opposed_by(fact, claim):
             return True
         is_asked = not fact.is_annotated and is_named(claim.subject, fact.subject)
@@ -266,9 +264,7 @@ class _Checker:
         return is_seen and all(verdict == "contradicted" for verdict in verdicts)
 
     def _supporting_spans(self, claim: Claim) -> tuple[Times, ...]:
-        """Return the times at which the evidence supports the claim. Without support, or with undated support, return
-        none.
-        """
+        """Return the times at which the evidence supports the claim. Undated or missing support gives no times."""
         if claim.kind != "region":
             facts = list(self._matching_facts(claim))
             return () if any(not fact.spans for fact in facts) else tuple(s for fact in facts for s in fact.spans)

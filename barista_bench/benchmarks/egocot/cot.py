@@ -175,7 +175,7 @@ class Cot(ChoiceTask, ReleaseTask[CotSampling]):
         return Prediction(answer.write())
 
     def statistics(self, samples: Sequence[Scored]) -> ClaimStatistics:
-        """Return accuracy, and the verdicts on the claims of the rationales. Raises DataError if a reference is hidden."""
+        """Return accuracy, and the verdicts on the claims of rationales. Raises DataError if a reference is hidden."""
         return ClaimStatistics([self._row(sample.example, sample.prediction) for sample in samples])
 
     def score(self, example: Example, prediction: Prediction | None) -> dict[str, float]:

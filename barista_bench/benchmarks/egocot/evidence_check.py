@@ -232,7 +232,7 @@ class _Checker:
         return (fact for fact in self.evidence.facts if is_stated_by(fact, claim))
 
     def _boxes(self, claim: Claim) -> list[EvidenceBox]:
-        """Return the boxes of the things in a region claim. If the claim only says `the target`, prefer focused boxes."""
+        """Return the boxes of the things in a region claim. If the claim only says `target`, prefer focused boxes."""
         if claim.subject:
             return self.evidence.places_of(claim.subject)
         targets = self.evidence.places_of(frozenset(self.evidence.targets))

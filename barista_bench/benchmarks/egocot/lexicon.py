@@ -32,8 +32,9 @@ class Predicate(NamedTuple):
 
 
 class Region(NamedTuple):
-    """A part of the frame. `across` is left, centre or right; `down` is upper, middle or lower. An empty text means
-    any.
+    """A part of the frame. An empty text means any value.
+
+    `across` is left, centre or right. `down` is upper, middle or lower.
     """
 
     across: str
@@ -212,6 +213,4 @@ GRAPH_WORDS: MappingProxyType[str, tuple[tuple[PieceKind, str], ...]] = MappingP
         APART: (("predicate", "apart from"), ("predicate", "away from"), ("predicate", "clear of")),
     }
 )
-"""Words of such facts. They are searched only if the evidence has such facts, since texts often use these words
-loosely.
-"""
+"""Words of these facts. They are searched only if the evidence has such facts, since texts use the words loosely."""

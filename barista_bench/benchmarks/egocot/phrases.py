@@ -238,9 +238,7 @@ def _longest_piece(tokens: list[_Word], index: int, vocabulary: Vocabulary, term
         following = [word for word, _, _ in tokens[index + length : index + length + 3]]
         if piece.kind == "region" and following[:1] == ["of"] and not _is_of_view(words, following[1:]):
             return Piece("word", 0, 0, words), length
-        if (
-            words in lexicon.HAND_NAMES and words[-1] != "hand" and following[:1] == ["s"]
-        ):  # the words say whose hand it is, not who acts
+        if words in lexicon.HAND_NAMES and words[-1] != "hand" and following[:1] == ["s"]:  # whose hand
             return Piece("article", 0, 0, words), length + 1
         return piece, length
     kind: PieceKind = next((kind for kind, single in _SINGLE_WORDS if tokens[index][0] in single), "word")

@@ -155,9 +155,7 @@ def _answered_names(prediction: Prediction | None) -> list[str]:
 
 
 def made_up_names() -> list[str]:
-    """Return every combination of a verb and an object category of the domain. Blind answers are drawn from these
-    names.
-    """
+    """Return every verb of the domain with every object category. Blind answers are drawn from these names."""
     domain = load_domain()
     return [f"{verb} {noun}" for verb in sorted(set().union(*domain.verbs)) for noun in sorted(domain.categories)]
 

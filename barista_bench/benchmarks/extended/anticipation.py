@@ -42,8 +42,9 @@ GUESSES = 5
 
 
 class AnticipationInputs(Inputs):
-    """`ahead` is the number of seconds from the moment to the activity. `span` is the number of seconds that the frames
-    cover.
+    """Durations are in seconds.
+
+    `ahead` is the time from the moment to the activity, and `span` is the time that the frames cover.
     """
 
     ahead: int

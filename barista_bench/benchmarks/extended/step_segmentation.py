@@ -49,9 +49,7 @@ PLACES = 100
 
 
 class StepInputs(Inputs):
-    """`steps` are the names of all steps of the set. `times` are the shown frames' times in seconds from the clip's
-    start.
-    """
+    """`steps` are the names of all steps of the set. `times` are the shown frames' times in seconds of the clip."""
 
     steps: Annotated[list[str], msgspec.Meta(min_length=1)]
     times: list[float]
@@ -209,9 +207,7 @@ class StepSegmentation(GraphTask[StepSampling]):
         return answered_steps if answered_steps.segments else None
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
-        """Explain with the true steps matched at an overlap of half or more, the missed steps, and the unmatched
-        answers.
-        """
+        """Explain with the true steps matched at an overlap of half or more, the missed steps, and the other answers."""
         fps = StepInputs.of(example).fps
         reference = segments_of(_frame_labels(example.target, example))
         answered_steps = segments_of(_frame_labels(prediction.value, example)) if prediction else []
@@ -227,8 +223,9 @@ class StepSegmentation(GraphTask[StepSampling]):
         return _steps_json(TimedSteps.of(example).segments, StepInputs.of(example).fps)
 
     def random_answer(self, example: Example, rng: random.Random, box_format: BoxFormat) -> str:
-        """Return up to eight equally long ranges of random steps. A frame is right with probability 1 / number of
-        steps.
+        """Return up to eight equally long ranges of random steps.
+
+        A frame is right with probability 1 / number of steps.
         """
         inputs = StepInputs.of(example)
         count = rng.randint(1, MOST_STRETCHES)

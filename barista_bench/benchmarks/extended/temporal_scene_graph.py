@@ -157,7 +157,7 @@ class TemporalSceneGraph(ClipTask[ClipSampling]):
         )
 
     def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
-        """Return the triplets that are most frequent in other videos, given the clip's categories, on all frames."""
+        """Return, on all frames, the most frequent triplets of other videos whose subject and object the clip shows."""
         inputs, fractions = ClipInputs.of(example), usual_triplets(others)
         possible_triplets = (triplet for triplet in fractions if {triplet[0], triplet[2]} <= set(inputs.objects))
         ranked = sorted((-fractions[triplet], triplet) for triplet in possible_triplets)
@@ -185,9 +185,7 @@ class TemporalSceneGraph(ClipTask[ClipSampling]):
         return Explanation.of(*(map(str, group) for group in (hits, misses, wrong)))
 
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
-        """Pair wrong entries with missed relations that have the same triplet at another time, then yield the remaining
-        failures.
-        """
+        """Pair wrong entries with missed relations of the same triplet at another time, then yield all other failures."""
         hits, misses, wrong = _compare(example, prediction)
         missed, hit = (Counter(item.triplet for item in _timed_relations(group)) for group in (misses, hits))
         for item in _timed_relations(wrong):
@@ -212,9 +210,9 @@ def usual_triplets(examples: Sequence[Example]) -> dict[Triplet, float]:
 
 
 def _clip_graph(index: FrameArrays, keyframes: Keyframes) -> tuple[list[int], ClipGraph]:
-    """Return the clip's relations between named objects, sorted by first frame, last frame and names.
+    """Return the positions of relation ranges that hold on some keyframe between named objects, and the clip's graph.
 
-    The positions of the relation ranges that hold on some keyframe are returned first.
+    The relations of the graph are sorted by first frame, last frame and names.
     """
     table, frames = index.video.relations_table, np.array(keyframes)
     is_active = index.active_relations(range(len(table.start)), frames)

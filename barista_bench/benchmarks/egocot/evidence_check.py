@@ -208,7 +208,7 @@ class _Checker:
         return is_covered and not is_meant
 
     def _is_ruled_out(self, fact: EvidenceFact, claim: Claim) -> bool:
-        """Return True if fact and claim exclude each other, or the question's hand is claimed to be on a wrong choice."""
+        """Return True if fact and claim exclude each other, or the claim puts the question's hand on a wrong choice."""
         if is_opposed_by(fact, claim):
             return True
         is_asked = not fact.is_annotated and is_named(claim.subject, fact.subject)

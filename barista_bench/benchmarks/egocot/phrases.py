@@ -278,7 +278,7 @@ HANDS_LAST = frozenset(words[-1] for words in lexicon.HAND_NAMES)
 
 
 def _is_of_view(words: tuple[str, ...], following: list[str]) -> bool:
-    """Return True if a region belongs to the view (`left side of the view`), not to a thing (`left side of the cup`)."""
+    """Return True if a region belongs to the view (`left side of the view`), not to a thing (`left side of a cup`)."""
     if "of" in words:
         return True
     owner = [word for word in following if word not in lexicon.ARTICLES]

@@ -152,7 +152,7 @@ class Anticipation(NamedActivityTask[AnticipationSampling]):
         )
 
     def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
-        """Return the first five different names in the last JSON list that contains a name. Other entries are dropped."""
+        """Return the first five different names in the last JSON list that contains a name. Drop all other entries."""
         entries = last_array(text, lambda array: bool(_read_guesses(array)))
         if entries is None:
             return ParseError("the answer holds no JSON list with the name of an activity")

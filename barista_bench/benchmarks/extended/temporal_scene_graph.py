@@ -96,7 +96,7 @@ class TemporalSceneGraph(ClipTask[ClipSampling]):
     layers = ("relations",)
 
     def vocabulary(self, video: VideoGraph, sampling: ClipSampling) -> Vocabulary:
-        """Return the (relation type, value) pairs that hold on some frame. A question lists the values of all videos."""
+        """Return (relation type, value) pairs that hold on some frame. A question lists the values of all videos."""
         return video.relation_labels()
 
     def columns(

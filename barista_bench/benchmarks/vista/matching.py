@@ -194,8 +194,7 @@ class Matching(ReleaseTask[EvenSampling]):
         return Prompt(system, (*map(ImagePart, range(len(example.frames))), TextPart(user)))
 
     def follow_up(self, example: Example, answers: tuple[str, ...], box_format: BoxFormat) -> Prompt | None:
-        """Return the prompt after the description. It asks to compare the description with the summaries, without
-        frames.
+        """Return the second prompt: compare the description with the summaries and score them, without the frames.
 
         A model that scores the summaries directly, as a dual encoder does, has already answered.
         """
@@ -253,8 +252,9 @@ class Matching(ReleaseTask[EvenSampling]):
         )
 
     def reference_answer(self, example: Example, box_format: BoxFormat) -> str:
-        """Write full marks for the right description. If several fit, only the first gets them, since only one may be
-        best.
+        """Write full marks for the right description.
+
+        If several fit, only the first gets full marks, since only one may be best.
         """
         return self._full_marks_answer(example, _reference(example)[0])
 

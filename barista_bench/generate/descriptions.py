@@ -102,9 +102,7 @@ class _Case(NamedTuple):
         return list(dict.fromkeys(other for others in self.in_view.values() for other in others))
 
     def only_this(self, fits: Callable[[str, int], bool | None]) -> bool:
-        """Return whether `fits` is true for the object on all frames, and false for every other object of the same
-        name.
-        """
+        """Return whether `fits` is true for the object on all frames, and false for all others of the same name."""
         return all(
             fits(self.thing.id, frame) is True and all(fits(other, frame) is False for other in others)
             for frame, others in self.in_view.items()

@@ -15,9 +15,10 @@ from barista_bench.generate.spans import noun_of
 from barista_bench.generate.statements import AllOf, Statement
 
 SAME_OBJECT, SAME_MOMENT = "same object", "same moment"
-"""Origins of a distractor. The first is another claim about the answer's object, for example at another time. The
-second is a claim about an object that is visible, or an action in progress, at the moment asked about. If both apply,
-the first is used.
+"""Origins of a distractor.
+
+The first is another claim about the answer's object, for example at another time. The second is a claim about an object
+that is visible, or an action in progress, at the moment asked about. If both apply, the first is used.
 """
 LARGE, SMALL = 0.05, 0.001
 """Fractions of the frame. At or above the first an object is easy to see, below the second it is hard to see."""

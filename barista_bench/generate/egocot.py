@@ -40,8 +40,8 @@ from barista_bench.scene_graph.reading import ProblemLog
 class StatedFact(NamedTuple):
     """A fact on which a statement is based. `text` states it in a sentence, and `atom` proves it.
 
-    The fact is about `frame`. If true, it holds on frames [start, end). For a cause, these are the frames shown around
-    the change.
+    The fact is about `frame`. If true, it holds on frames [start, end], both included. For a cause, these are the
+    frames shown around the change.
     """
 
     subject: str
@@ -63,8 +63,9 @@ class EvidenceMaker:
         self._number = {item.id: number for number, item in enumerate(scene.video.objects, start=1)}
 
     def evidence(self, item: Item) -> dict[str, Json]:
-        """Return an item's evidence in the benchmark's format: targets with boxes at the moments asked about, contacts,
-        facts.
+        """Return an item's evidence in the benchmark's format: targets, contacts and facts.
+
+        Targets have boxes at the moments asked about.
         """
         candidate = item.candidate
         right = [*candidate.given, *(choice.statement for choice in candidate.right)]

@@ -207,7 +207,7 @@ class StepSegmentation(GraphTask[StepSampling]):
         return answered_steps if answered_steps.segments else None
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
-        """Explain with the true steps matched at an overlap of half or more, the missed steps, and the other answers."""
+        """Explain with the true steps matched at an overlap of half or more, the missed steps, and other answers."""
         fps = StepInputs.of(example).fps
         reference = segments_of(_frame_labels(example.target, example))
         answered_steps = segments_of(_frame_labels(prediction.value, example)) if prediction else []

@@ -185,7 +185,7 @@ class TemporalSceneGraph(ClipTask[ClipSampling]):
         return Explanation.of(*(map(str, group) for group in (hits, misses, wrong)))
 
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
-        """Pair wrong entries with missed relations of the same triplet at another time, then yield all other failures."""
+        """Pair wrong entries with missed relations of the same triplet at another time, then add all other failures."""
         hits, misses, wrong = _compare(example, prediction)
         missed, hit = (Counter(item.triplet for item in _timed_relations(group)) for group in (misses, hits))
         for item in _timed_relations(wrong):

@@ -179,7 +179,7 @@ class Matching(ReleaseTask[EvenSampling]):
         return LabelScores.read(prediction.value).best
 
     def prompt(self, example: Example, box_format: BoxFormat) -> Prompt:
-        """Return the first prompt: describe the frames with `conversation=two`, otherwise describe, compare and score."""
+        """Return the first prompt: describe the frames with `conversation=two`, else describe, compare and score."""
         inputs = MatchingInputs.of(example)
         example_gpt = inputs.example_gpt if self.chosen["one_shot"] else None
         values = {"frame_count": str(inputs.frame_count), "task": inputs.prompt_gpt.strip()}

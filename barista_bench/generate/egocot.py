@@ -212,7 +212,7 @@ def _objects(statement: Statement) -> Iterator[str]:
 
 
 def _extent(spans: Sequence[ValueSpan] | Sequence[ActionSpan], frame: int) -> tuple[int, int]:
-    """Return the first and last frame of the first span that holds on a frame, or twice the frame without such a span."""
+    """Return the first and last frame of the first span that holds on a frame. Without one, return the frame twice."""
     return next(((span.start, span.end - 1) for span in spans if span.start <= frame < span.end), (frame, frame))
 
 

@@ -201,14 +201,11 @@ class ShownScene:
         return len(list(groupby(quarter for quarter in quarters if quarter is not None)))
 
     def moments_around(self, frame: int) -> tuple[int, int] | None:
-        """Return the last shown moment before a frame and the first one at or after it, or None without an earlier
-        moment.
-        """
+        """Return the last shown moment before a frame, and the first at or after it; None without an earlier moment."""
         return next(((start, end) for start, end in pairwise(self.frames) if start < frame <= end), None)
 
     def intervals(self, frame: int) -> Iterator[tuple[list[tuple[int, int]], int]]:
-        """Yield all rows of four neighbouring intervals between moments, with the index of the interval around the
-        frame.
+        """Yield all rows of four neighbouring intervals between moments, with the index of the frame's interval.
 
         The frame must be in the middle half of its interval, since viewers may see a beginning a little sooner or
         later.

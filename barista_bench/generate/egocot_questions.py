@@ -68,8 +68,9 @@ def active_object(view: ShownScene) -> Iterator[QuestionCandidate]:
 
 
 def _whole_things(view: ShownScene, things: Sequence[NamedObject]) -> list[NamedObject]:
-    """Return objects of which none is a part or a whole of an earlier object, since these would not be separate
-    choices.
+    """Return objects of which none is a part or a whole of an earlier object.
+
+    Parts and wholes would not be separate choices.
     """
     whole_things: list[NamedObject] = []
     for thing in dict.fromkeys(things):
@@ -220,9 +221,7 @@ def order_of_contacts(view: ShownScene) -> Iterator[QuestionCandidate]:
 
 
 def _is_same_order(view: ShownScene, pair: Sequence[str], other: Sequence[str]) -> bool:
-    """Return whether two pairs of objects, each by time, name the same objects, or parts and wholes of the same
-    objects.
-    """
+    """Return whether two pairs of objects, each in order of time, are equal, or equal up to parts and wholes."""
     return all(a == b or view.scene.is_part_of_other(a, b) for a, b in zip(pair, other, strict=True))
 
 

@@ -133,10 +133,10 @@ class NextState(Statement, frozen=True):
 
 
 class BringsAbout(Statement, frozen=True):
-    """In [start, end) an action changes a value. No other action in progress has a verb that can cause the value
-    (`verbs`).
+    """In [start, end) an action changes a value.
 
-    False: the change does not happen, or another action clearly causes it.
+    No other action in progress has a verb that can cause the value (`verbs`). False: the change does not happen, or
+    another action clearly causes it.
     """
 
     true_needs: ClassVar[tuple[Layer, ...]] = ("activities", "attributes")
@@ -168,8 +168,9 @@ class BringsAbout(Statement, frozen=True):
 
 
 def causes_of(scene: Scene, frame: int, verbs: tuple[str, ...]) -> list[ActionSpan]:
-    """Return actions with one of the verbs that are in progress within the `margin` of a change and have a hand's
-    contact.
+    """Return the possible causes of a change: actions with one of the verbs, in progress within the `margin`.
+
+    A hand must be on an object during the action.
     """
     near = find_overlapping(scene.actions, frame - scene.margin, frame + scene.margin + 1)
     return [a for a in near if a.verb in verbs and find_overlapping(scene.uses, a.start, a.end)]

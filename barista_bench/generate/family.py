@@ -43,9 +43,7 @@ RecordT = TypeVar("RecordT", bound=DomainRecord)
 
 
 class SampledItems(NamedTuple):
-    """A family's items, and the number of sampled items per subtask that are left out because texts reveal their
-    answers.
-    """
+    """A family's items, and the number of items left out per subtask because their texts reveal the answers."""
 
     items: list[Item]
     guessable: Mapping[str, int]

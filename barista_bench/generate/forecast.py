@@ -1,6 +1,4 @@
-"""Estimate, without writing files, how many questions of each family a release of scene graphs allows, and list
-remedies.
-"""
+"""Estimate, without writing files, how many questions of each family a release gives, and how to get more."""
 
 from __future__ import annotations
 

@@ -28,8 +28,10 @@ from barista_bench.scene_graph import SceneGraph, VideoGraph
 from barista_bench.scene_graph.domain import Domain
 
 OPTIONS = 5
-"""Number of options of a question. A question has fewer options if the graph excludes fewer. It has more options if
-fewer than `LEAST_DISTRACTORS` of them would be wrong.
+"""Number of options of a question.
+
+A question has fewer options if the graph excludes fewer. It has more options if fewer than `LEAST_DISTRACTORS` of them
+would be wrong.
 """
 LEAST_DISTRACTORS = 2
 
@@ -72,8 +74,7 @@ class HandyvqaFamily(Family):
         return with_choices(sampled, subtask, _shown_distractors, seed)
 
     def words(self, candidate: QuestionCandidate, choice: Choice) -> tuple[str, ...]:
-        """Return the cues of a choice: its words, its complete text, and its text combined with the name in the
-        question.
+        """Return the cues of a choice: its words, its text, and its text combined with the name in the question.
 
         Colours are left out, since they only distinguish the objects of one video.
         """
@@ -246,9 +247,7 @@ class _Balance:
         Return None if a word would become disproportionate.
         """
         right_count = self.correct_choices + len(counts.candidate.right)
-        due = (self.in_right + counts.right) * (
-            self.distractors + counts.needed
-        )  # multiplied by `right_count`, so integers
+        due = (self.in_right + counts.right) * (self.distractors + counts.needed)  # times `right_count`: an integer
         # The cost of a word grows with the square of its deviation, and falls with its expected number.
         weight = 2**30 // (due + 4 * right_count)
         in_distractors = self.in_distractors.copy()

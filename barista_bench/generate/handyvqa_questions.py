@@ -76,9 +76,7 @@ class Questions:
     # Action
 
     def actions(self) -> Candidates:
-        """Yield questions about the action at one moment, from the graph's activities. Other times give the
-        distractors.
-        """
+        """Yield questions about the action at one moment, by the graph's activities. Other times give distractors."""
         scene = self.scene
         texts: dict[str, str] = {}
         for action in scene.actions:
@@ -120,8 +118,9 @@ class Questions:
             )
 
     def _other_actions(self, clip: ClipWindow, frame: int) -> list[HandAction]:
-        """Return actions of hands at other times, the nearest first. The names of their objects must be unique in the
-        clip.
+        """Return actions of hands at other times, the nearest first.
+
+        The names of the actions' objects must be unique in the clip.
         """
         rows = [
             (abs(start + end - 2 * frame), (value, use.thing.id))
@@ -132,10 +131,10 @@ class Questions:
         return list(dict.fromkeys(action for _, action in sorted(rows)))[:OTHER_ACTIONS]
 
     def _clips_halfway(self, uses: Iterable[HandUse]) -> list[tuple[ClipWindow, int]]:
-        """Return clips with a contact at their midpoint: at the middle of each contact, and at every half clip of a
-        long contact.
+        """Return clips with a contact at their midpoint.
 
-        No two clips are next to each other.
+        The midpoints are the middle of each contact, and every half clip within a contact. No two clips are next to
+        each other.
         """
         step = self.scene.frames_in(HALF_WINDOW_S)
         moments: set[int] = set()
@@ -203,9 +202,7 @@ class Questions:
     def _part_choice(self, part: str, side: Side, clip: ClipWindow, frame: int) -> Choice:
         name = self.names.name(part, clip)
         owners = [thing.name for thing in self.scene.things.values() if thing.id in self.scene.owners[part]]
-        says_whole = (
-            " " in name or not owners
-        )  # The name of a rinse button contains its owner, but the name of a knob does not.
+        says_whole = " " in name or not owners  # "rinse button" names its owner, "knob" does not
         text = f"The {name}." if says_whole else f"The {name} of the {owners[0]}."
         return Choice(text, HandIsOn(side, part, None, frame, clip.shown))
 
@@ -262,9 +259,7 @@ class Questions:
         uses: Sequence[HandUse],
         slots: Mapping[str, str] | None = None,
     ) -> QuestionCandidate:
-        """Return a question that is answered by masks of the objects `items`, in the order of `right`, each with its
-        parts.
-        """
+        """Return a question that masks of the objects `items` answer, in the order of `right`, each with its parts."""
         wholes = self.scene.wholes
         masked_ids = [[item, *(part for part in wholes if item in wholes[part])] for item in items]
         frames = self._masked_frames(clip, items, uses)
@@ -287,9 +282,7 @@ class Questions:
     # State
 
     def states(self) -> Candidates:
-        """Yield questions about the sequence of an attribute's values, in clips around changes and halfway between
-        changes.
-        """
+        """Yield questions about the sequence of an attribute's values, in clips around and halfway between changes."""
         scene, kind = self.scene, self.words.state
         words = scene.domain.attributes[kind]
         spans = [span for span in scene.values if span.type == kind]
@@ -340,9 +333,7 @@ class Questions:
                     for side in SIDES
                     if thing in used_things
                 ]
-                in_both = all(
-                    choice.statement.truth(scene) for choice in hands
-                )  # so neither of the two names reveals a place
+                in_both = all(choice.statement.truth(scene) for choice in hands)  # neither reveals the place
                 choices += [] if in_both else hands
                 right = next((choice for choice in choices if choice.statement.truth(scene)), choices[-1])
                 distractors = [choice for choice in choices if choice is not right]
@@ -382,8 +373,9 @@ class Questions:
         return [pair for pair in pairs if pair[1] != thing.id and not self.scene.is_part_of_other(thing.id, pair[1])]
 
     def _is_pressed(self, span: PlaceSpan) -> bool:
-        """Return whether a hand is on the thing that an object is under. The portafilter is not said to be under the
-        tamper.
+        """Return whether a hand is on the thing that an object is under.
+
+        For example, the portafilter is not said to be under the tamper.
         """
         is_used = any(use.thing == span.other for use in find_overlapping(self.scene.uses, span.start, span.end))
         return is_used and bool(self.scene.domain.places[span.predicate].enclosed)

@@ -111,7 +111,7 @@ class ShownScene:
         return self.words.phrase(self.scene.action_in_words(action))
 
     def participle_phrase(self, action: str) -> str:
-        """Return an action in progress, such as "pouring the milk"; empty if the domain has no participle of the verb."""
+        """Return an action in progress, such as "pouring the milk"; empty if the domain has no participle for it."""
         verb = verb_of(action)
         object_text = self.phrase(action).removeprefix(self.words.verbs.get(verb, verb))
         return f"{self.participles[verb]}{object_text}" if verb in self.participles else ""

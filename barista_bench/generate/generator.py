@@ -52,7 +52,7 @@ UNBALANCED = "left out, so that the set stays in balance"
 
 
 class SubtaskReport(msgspec.Struct, frozen=True):
-    """One subtask: numbers of items requested and sampled, of candidates examined, and of refused candidates by reason."""
+    """One subtask: numbers of items requested and sampled, of candidates examined, and of refusals by reason."""
 
     subtask: str
     wanted: int

@@ -59,7 +59,7 @@ class HandyvqaFamily(Family):
         self._colours = frozenset(domain.attributes[COLOUR].values) if COLOUR in domain.attributes else frozenset()
 
     def distractors_needed(self, candidate: QuestionCandidate) -> int:
-        """Return the smallest number of distractors. It is 0 if masks are the answer, since no model sees the options."""
+        """Return the smallest number of distractors. It is 0 if masks are the answer, since no model sees options."""
         return 0 if candidate.subtask in release.RVOS_CATEGORIES else LEAST_DISTRACTORS
 
     def candidates(self, scene: Scene) -> Iterator[QuestionCandidate]:

@@ -300,9 +300,7 @@ class StateSequence(statements.Statement, frozen=True):
 def recorded_sequence(
     scene: Scene, object_id: str, kind: str, start: int, end: int, shown: Sequence[int]
 ) -> tuple[str, ...] | None:
-    """Return the successive values of an attribute in [start, end), or None if the graph does not determine all of
-    them.
-    """
+    """Return the successive values of an attribute in [start, end), or None if the graph leaves some of them open."""
     gap = scene.frames_in(scene.domain.lengths.gap)
     spans = sorted(find_overlapping(scene.values_of(object_id, kind), start, end), key=lambda span: span.start)
     dimensions = scene.domain.attributes[kind].groups if kind in scene.domain.attributes else ()

@@ -31,9 +31,7 @@ from barista_bench.generate.vista_statements import Depicts
 from barista_bench.scene_graph.domain import Side
 
 WORDS_DECIDE = (Does, DoesNext, NextAction, BringsAbout, Depicts, HandAtWork)
-"""Statements about activities. A recorded activity may leave them undecided, if the domain does not tell the verbs
-apart.
-"""
+"""Statements about activities. Another recorded activity leaves them undecided if the domain does not exclude both."""
 MOST_NAMED = 8
 """Maximum number of annotations in the list."""
 
@@ -61,7 +59,7 @@ class UndecidedCandidates:
 
     def __init__(self) -> None:
         self.events: dict[tuple[str, str], set[tuple[str, ...]]] = defaultdict(set)
-        """(family, subtask, event) of candidates, by (video id, what to annotate of it)."""
+        """(family, subtask, event) of candidates, by (video id, what to annotate in the video)."""
         self.frames: dict[tuple[str, str], set[int]] = defaultdict(set)
 
     def add(self, family: str, candidate: QuestionCandidate, scene: Scene, n_distractors: int, reason: str) -> None:
@@ -132,9 +130,7 @@ def _deciding_work(statement: Statement, scene: Scene) -> str:
 
 
 def _unseen_name(statement: Statement, scene: Scene) -> str:
-    """Return the name of an object or hand in the statement that is not visible at the statement's frame, if there is
-    one.
-    """
+    """Return the name of an object or hand of a statement that is not visible at the statement's frame, if any."""
     frames = getattr(statement, "frames", ()) or [getattr(statement, "frame", None)]
     side: Side | None = getattr(statement, "side", None)
     hand = scene.hand_id(side) if side else None

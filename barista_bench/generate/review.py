@@ -55,8 +55,9 @@ class ReviewedItem(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Retention(msgspec.Struct, frozen=True):
-    """The number of items of one subtask that are kept after review. `reasons` counts reasons of rejections and
-    revisions.
+    """The number of items of one subtask that are kept after review.
+
+    `reasons` counts the reasons of rejections and revisions.
     """
 
     subtask: str

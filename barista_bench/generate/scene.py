@@ -85,7 +85,7 @@ class Scene:
         self.frame_count = video.frame_count
         self.memo: dict[object, Any] = {}
         self.boxes: Callable[[int], dict[str, Box]] = lru_cache(maxsize=64)(video.boxes)
-        """Frame to boxes, (x, y, width, height) in pixels, of its annotated objects, by object id."""
+        """Returns the boxes of a frame's annotated objects by object id, as (x, y, width, height) in pixels."""
         self._instances: Callable[[int], dict[str, Instance]] = lru_cache(maxsize=64)(
             lambda frame: {instance.object.id: instance for instance in video.instances(frame)}
         )
@@ -101,7 +101,7 @@ class Scene:
         return max(1, round(seconds * self.fps))
 
     def frames_of_action(self, shown_fps: float) -> int:
-        """Return the fewest frames that a clip of an action needs. Showing it at `shown_fps` gives enough pictures."""
+        """Return the fewest frames of a clip that shows an action, even if it is shown at `shown_fps`."""
         lengths = self.domain.lengths
         pictures = ceil(lengths.action_frames * max(1.0, self.fps / shown_fps))
         return max(pictures, self.frames_in(lengths.action_min))
@@ -149,9 +149,7 @@ class Scene:
         return None if is_near or not self.coverage.covers_category(category, frame, frame + 1) else False
 
     def hidden_fraction(self, object_id: str, frame: int) -> float | None:
-        """Return the share of an object's median area that is missing on a frame, or None without annotation on the
-        frame.
-        """
+        """Return the share of an object's median area that is missing on a frame; None without annotation there."""
         frames, areas, median = self._areas(object_id)
         index = int(np.searchsorted(frames, frame))
         if index == len(frames) or frames[index] != frame or not median:
@@ -159,9 +157,7 @@ class Scene:
         return max(0.0, 1 - float(areas[index]) / median)
 
     def is_hand_visible(self, side: Side, frame: int) -> bool | None:
-        """Return whether the hand of a side is visible, as in `is_visible`. Return None if several objects are that
-        hand.
-        """
+        """Return whether the hand of a side is visible, as in `is_visible`; None if several objects are that hand."""
         hand = self.hand_id(side)
         return self.is_visible(hand, frame) if hand else None if self.hands[side] or self.coverage.is_partial else False
 
@@ -261,8 +257,9 @@ class Scene:
         return {object_id: frozenset(ids) for object_id, ids in related.items()}
 
     def is_part_of_other(self, first: str, second: str) -> bool:
-        """Return whether one of two objects is a part of the other at any time, so that they do not count as two
-        objects.
+        """Return whether one of two objects is a part of the other at any time.
+
+        Such objects do not count as two objects.
         """
         return second in self.wholes.get(first, ()) or first in self.wholes.get(second, ())
 
@@ -317,8 +314,9 @@ class Scene:
     def _join_bridged(
         self, rows: Iterable[LabelledSpan], object_ids: Sequence[str]
     ) -> list[tuple[list[LabelledSpan], int, int]]:
-        """Join rows, sorted by start, across bridged gaps. Return each run of rows with its first start and its last
-        end.
+        """Join rows, sorted by start, across bridged gaps.
+
+        Return each run of rows with its first start and its last end.
         """
         joined: list[tuple[list[LabelledSpan], int, int]] = []
         for row in rows:
@@ -346,8 +344,9 @@ class Scene:
 
     @cached_property
     def values(self) -> tuple[ValueSpan, ...]:
-        """Return the values of attributes of named objects, by object, type and time. Equal values around a gap are one
-        span.
+        """Return the values of attributes of named objects, by object, type and time.
+
+        Equal values around a gap are one span.
         """
         rows: dict[tuple[str, str], list[LabelledSpan]] = {}
         for item in self.video.attributes():

@@ -298,9 +298,7 @@ def guessable_indices(questions: Sequence[TextQuestion], ceiling: float | None =
 
 
 def _excess(questions: Sequence[TextQuestion], guesser: str, ceiling: float | None) -> frozenset[int]:
-    """Return the guessed questions that exceed the number allowed by chance or by the ceiling, the last questions
-    first.
-    """
+    """Return the guessed questions that exceed the number allowed by chance or by the ceiling, the last ones first."""
     for guesses in guess(questions, guesser) or ():
         if guesses.accuracy <= ceiling if ceiling is not None else guesses.p_value >= LEVEL:
             continue

@@ -154,10 +154,11 @@ class OnlyDuring(Statement, frozen=True):
 
 
 class Touches(Statement, frozen=True):
-    """A hand is on an object, and has the `contact` if it is given. The contact is recorded, and the two are not apart.
+    """A hand is on an object, and has the `contact` if it is given.
 
-    False: hand and object are clearly visible and apart from each other, and there is no contact around the frame. Also
-    false: the hand has a contact that excludes `contact`.
+    True: the contact is recorded, and the two are clearly visible and not apart. False: hand and object are clearly
+    visible and apart from each other, and there is no contact around the frame. Also false: the hand has a contact that
+    excludes `contact`.
     """
 
     is_of_touch: ClassVar[bool] = True

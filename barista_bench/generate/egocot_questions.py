@@ -68,10 +68,7 @@ def active_object(view: ShownScene) -> Iterator[QuestionCandidate]:
 
 
 def _whole_things(view: ShownScene, things: Sequence[NamedObject]) -> list[NamedObject]:
-    """Return objects of which none is a part or a whole of an earlier object.
-
-    Parts and wholes would not be separate choices.
-    """
+    """Return the objects without parts and wholes of earlier objects, since these would not be separate choices."""
     whole_things: list[NamedObject] = []
     for thing in dict.fromkeys(things):
         if not any(view.scene.is_part_of_other(thing.id, other.id) for other in whole_things):

@@ -339,7 +339,7 @@ class Scene:
         return int(np.diff(np.searchsorted(self.frames_of(object_id), [start, end]))[0])
 
     def is_annotated(self, object_id: str, frame: int) -> bool:
-        """Whether an object has a box on a frame."""
+        """Return whether an object has a box on a frame."""
         return self._annotated_within(object_id, frame, frame + 1) > 0
 
     @cached_property

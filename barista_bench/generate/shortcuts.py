@@ -1,10 +1,10 @@
 """Guessers, which measure how many choice questions of a set can be answered from their texts only.
 
-A guesser scores each choice of a question and takes the choice with the highest score. The opposite guesser takes the
-choice with the lowest score. Some guessers follow a fixed rule (`length`, `overlap`, `offered`). All others learn from
-the answers of other videos (`place`, `prior`, `form`, `difficulty`, `text`), of the other half of the videos (`half`),
-or of other questions about the same video (`same_video`). No guesser sees a frame, so any accuracy above chance comes
-from a shortcut.
+A guesser scores each choice of a question and takes the choice with the highest score. Its opposite takes the choice
+with the lowest score. Some guessers follow a fixed rule (`length`, `overlap`, `offered`). All others learn from the
+answers of other videos (`place`, `prior`, `form`, `difficulty`, `text`), of the other half of the videos (`half`), or
+of other questions about the same video (`same_video`). No guesser sees a frame, so any accuracy above chance comes from
+a shortcut.
 """
 
 from __future__ import annotations

@@ -192,8 +192,8 @@ class Touches(Statement, frozen=True):
 class TouchedDuring(Statement, frozen=True):
     """A hand is on an object at some time in [start, end), for at least the domain's `margin`.
 
-    False: the object is clearly visible at the moments of the span (at least four a second), the span has no contact,
-    and at each of these moments every hand in the picture is apart from the object.
+    False: the span has no contact. At each of its moments (four a second or more), the object is clearly visible, and
+    every hand in the picture is apart from it.
     """
 
     is_of_touch: ClassVar[bool] = True

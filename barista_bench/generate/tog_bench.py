@@ -193,8 +193,7 @@ class ToGBenchFamily(Family):
         return f"tog_bench/{kind}", {kind: slot_text, "end": ""}
 
     def _is_like_another(self, thing: NamedObject, things: Sequence[NamedObject], scene: Scene) -> bool:
-        """Return whether an object of another kind in the video can share the object's name, like a jug beside a
-        kettle.
+        """Return whether an object of another kind in the video could have the object's name: a jug beside a kettle.
 
         Objects of the same kind are distinguished by their names.
         """

@@ -106,10 +106,9 @@ class Fills(Statement, frozen=True):
 
 
 class BroughtAbout(Statement, frozen=True):
-    """Hands bring an object into a state, or into a relation to another object, at a frame. A hand uses the object
-    then.
+    """Hands bring an object into a state, or into a relation to another object, at a frame.
 
-    A relation must outlast the use: a towel that wipes a wand is not put on the wand.
+    A hand uses the object then. A relation must outlast the use: a towel that wipes a wand is not put on the wand.
     """
 
     unmet: ClassVar[str] = "the graph shows no hand that does it"
@@ -155,8 +154,7 @@ def whole_seconds(scene: Scene) -> Iterator[tuple[int, int]]:
 
 
 def visible_spans(scene: Scene, object_id: str) -> list[tuple[int, int]]:
-    """Return the spans [start, end) in which an object is visible, each from and to a frame where it is clearly
-    visible.
+    """Return the spans [start, end) in which an object is visible, between frames where it is clearly visible.
 
     As in the benchmark, the precision is one second: shorter gaps and shorter spans are ignored.
     """

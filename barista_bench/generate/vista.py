@@ -204,8 +204,9 @@ def _differing_actions(members: Sequence[QuestionCandidate]) -> set[tuple[str, .
 def _clips_and_sets(
     candidates: Iterable[QuestionCandidate], seed: int
 ) -> tuple[list[QuestionCandidate], dict[tuple[str, str], list[QuestionCandidate]]]:
-    """Return the candidates of level 1, and the candidates of higher levels by subtask and set, with sets in seeded
-    order.
+    """Return the candidates of level 1, and the candidates of higher levels by subtask and set.
+
+    Sets are in seeded order.
     """
     clips, sets = list[QuestionCandidate](), defaultdict[tuple[str, str], list[QuestionCandidate]](list)
     for candidate in candidates:

@@ -194,8 +194,7 @@ class Sequences:
         return self._distinct_orders([base], by_turns, LARGEST_SET)
 
     def permutation_sets(self, length: int) -> Iterator[list[Order]]:
-        """Yield, for each choice of clips, the orders in which they can be joined and that cannot be confused with each
-        other.
+        """Yield, for each choice of clips, the possible orders that cannot be confused with each other.
 
         The order that is nearest to the video's order comes first.
         """
@@ -236,8 +235,9 @@ class Sequences:
         return chosen
 
     def _is_excluded(self, order: Order, shown_order: Order) -> bool:
-        """Return whether the clips shown exclude the words for `order`, as in `Depicts`. It is fast, for thousands of
-        calls.
+        """Return whether the clips shown exclude the words for `order`, as in `Depicts`.
+
+        This function is fast, because it is called thousands of times.
         """
         spans = [(self.clips[index].start, self.clips[index].end) for index in shown_order]
         return not is_fitting(self._action_names(order), spans, lambda name, span: could_be(self.scene, name, *span))

@@ -227,9 +227,7 @@ def _states(scene: Scene, thing: NamedObject, frame: int) -> frozenset[tuple[str
 
 
 def _places(scene: Scene, thing: NamedObject, frame: int) -> frozenset[tuple[str, ...]]:
-    """Return the relations of place that an object has on a frame, in either direction. Permanent relations are left
-    out.
-    """
+    """Return an object's relations of place on a frame, in either direction, without permanent relations."""
     return frozenset(
         (span.thing.id, span.predicate, span.other.id)
         for span in scene.places

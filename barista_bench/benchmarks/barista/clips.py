@@ -126,9 +126,7 @@ class ClipView:
         return slice(int(low), int(high))
 
     def active_frames(self, table: Ranges, positions: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return an array (positions, frames) that is True where a range of an attribute or relation table covers a
-        frame.
-        """
+        """Return an array (positions, frames) that is True where a range of an attribute or relation covers a frame."""
         start, end = table.start[positions, None], table.end[positions, None]
         return (start <= self.frames) & (self.frames < end)
 

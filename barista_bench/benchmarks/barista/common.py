@@ -38,8 +38,7 @@ def frozen_sentence(task: Task, **values: str) -> str:
 
 
 def thin_frames(frames: Frames, fraction: float) -> Frames:
-    """Return the evenly spaced share of frames that the release keeps. A single kept frame is the one before the
-    middle.
+    """Return the evenly spaced frames that the release keeps. A single frame is the one before the middle.
 
     >>> import numpy as np
     >>> thin_frames(np.arange(10), 0.1).tolist(), thin_frames(np.arange(10), 0.3).tolist()
@@ -52,8 +51,7 @@ def thin_frames(frames: Frames, fraction: float) -> Frames:
 
 
 def even_places(length: int, count: int) -> list[int]:
-    """Return the release's evenly spaced positions, `i * last // (count - 1)`. A single position is the later middle
-    one.
+    """Return the release's evenly spaced positions, `i * last // (count - 1)`. A single position is the later middle.
 
     Unlike `evenly_spaced` of `media/frame_choice`, this function repeats positions if `count` exceeds `length`.
 

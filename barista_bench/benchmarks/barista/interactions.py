@@ -52,8 +52,9 @@ class BoxedInteractions(TypedFields):
 
 
 class TrueInteraction(TypedFields):
-    """A true interaction with boxes on the grid of 0..`bbox_scale` and in pixels. Released files lack the boxes in
-    pixels.
+    """A true interaction with boxes on the grid of 0..`bbox_scale` and in pixels.
+
+    Released files lack the boxes in pixels.
     """
 
     object_id: str

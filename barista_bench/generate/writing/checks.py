@@ -9,15 +9,14 @@ reason, cannot be found by a list of words.
 
 Reworded texts must have the meaning of the item's texts. They may be rephrased under these conditions:
 
-* The words stay, except for endings and the words in `FREE`, which carry no information about a scene; so nothing is
-left
-  out or invented.
-* Names, sides, negations and words of order stay in their order, and so do verbs and words of place, numbers and times,
-  and values, which stay letter by letter. Names may change places only in a text with a single claim (a hand on an
+* The words stay, except for endings and the words in `FREE`, which carry no information about a scene. So nothing is
+  left out or invented.
+* Names, sides, negations and words of order stay in their order. So do verbs, words of place, numbers and times. Values
+  also stay in order, and keep every letter. Names may change places only in a text with a single claim (a hand on an
   object, an object in a place).
 * The claims that EgoCoT's checker reads in both (`claims_of`) are the same: who does what to what.
 * A choice that is only a name does not change.
-* No two choices are alike, and the right ones do not become conspicuous by their length.
+* No two choices are alike, and the right choices do not become conspicuous by their length.
 
 Grammar and style are not checked. Complaints do not reveal the right choice, since the writer reads them.
 """
@@ -113,7 +112,7 @@ def length_fault(pair: QaPair) -> str:
 
 
 def pair_fault(pair: QaPair, category: Category, changes: Sequence[Change], domain: Domain | None = None) -> str:
-    """Return what is wrong with a pair: it adds to the changes, or omits some; empty without fault.
+    """Return the fault of a pair: it adds to the changes, or omits some of them. The text is empty without a fault.
 
     Args:
         domain: the domain whose categories and values may be named only if the changes have them. None stands for
@@ -327,7 +326,7 @@ def _first_word(roots: Counter[str], text: str) -> str:
 
 
 def _telltale_length(choices: Sequence[str], correct: Sequence[int]) -> str:
-    """Return how the right choices differ in length, if all are longer or all are shorter than the others, in words."""
+    """Return how the right choices differ in length: all are longer, or all are shorter, than the wrong ones in words."""
     lengths = [len(choice.split()) for choice in choices]
     right = [length for index, length in enumerate(lengths) if index in correct]
     wrong = [length for index, length in enumerate(lengths) if index not in correct]

@@ -106,7 +106,7 @@ def reword(config: RewordConfig, model: Model | None = None) -> RewordSession:
     Items do not change if the items of a complete set share their texts (ViSTa).
 
     Args:
-        model: the writer, instead of the model named by `config.model`.
+        model: the model that writes; it replaces the model that `config.model` names.
 
     Raises:
         ConfigError: a setting cannot be used, or the folder contains the wordings of another writer or of other items.

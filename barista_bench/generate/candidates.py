@@ -22,7 +22,7 @@ from barista_bench.generate.statements import Statement
 
 Fields = dict[str, Any]
 ALIKE = 0.9
-"""Similarity of letters, 0 to 1, at or above which two texts do not count as different choices."""
+"""Two words whose letters are at least this similar (0 to 1) do not count as different choices."""
 
 DECIDED = "decided"
 """The key in a tally for candidates that can be asked."""
@@ -87,7 +87,7 @@ class QuestionCandidate(msgspec.Struct, frozen=True, kw_only=True):
         objects: ids of the objects that the question is about.
         answer: key of the answer by which the set is balanced; by default the text of the right answers.
         event: the event that the question is about. A subtask asks about each event once. By default it is the text of
-                the right answers with `objects`.
+            the right answers with `objects`.
         second: second of the video that the question is about, if the same question may be asked again `AGAIN` seconds
             before or after.
         extra: additional JSON values that the family writes.
@@ -146,9 +146,8 @@ def decide(candidate: QuestionCandidate, scene: Scene, distractors_needed: int) 
         distractors_needed: number of wrong answers that the question needs.
 
     Returns:
-        The candidate, or the reason why it cannot be asked. Its distractors are the excluded wrong answers that cannot
-            be
-            confused with a right answer or with each other.
+        The candidate, or the reason why it cannot be asked. The candidate's distractors are the excluded wrong answers
+        that cannot be confused with a right answer or with each other.
     """
     nouns = [scene.things[name].noun for name in candidate.objects if name in scene.things]
     choices = [*candidate.right, *candidate.distractors]

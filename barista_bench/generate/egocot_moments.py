@@ -196,7 +196,7 @@ class ShownScene:
         return first_seen
 
     def stay_of(self, object_id: str, frame: int) -> int:
-        """Return in which stay the object is at a frame. A stay is a stretch of shown moments in one quarter."""
+        """Return the number of the object's stay at a frame. A stay is a stretch of shown moments in one quarter."""
         quarters = [quarter_of(self.scene, object_id, shown) for shown in self.frames if shown <= frame]
         return len(list(groupby(quarter for quarter in quarters if quarter is not None)))
 

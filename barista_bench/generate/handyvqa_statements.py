@@ -40,7 +40,7 @@ def clip_around(scene: Scene, centre: int) -> ClipWindow:
 
 
 def clip_halfway(scene: Scene, frame: int) -> tuple[ClipWindow, int] | None:
-    """Return a clip with a frame, or a neighbour of the frame, halfway among its shown frames. Return that frame too.
+    """Return a clip and its middle shown frame, which is a frame or a neighbour of this frame.
 
     Return None near the video's ends, where no clip has the frame in its middle.
     """
@@ -129,8 +129,8 @@ class TouchedInClip(statements.Statement, frozen=True):
 class NothingElseTouched(statements.Statement, frozen=True):
     """In [start, end), no hand is recorded on any object except these objects, their wholes and their parts.
 
-    Also, no hand seems to touch another object by being in front of it or at it on half of the frames `shown` or more.
-    An object that is recorded as in, on or at one of these objects may seem to be touched.
+    Also, no other object seems to be touched: a hand is in front of it or at it on half of the frames `shown` or more.
+    Objects that are recorded as in, on or at one of these objects are exempt.
     """
 
     true_needs: ClassVar[tuple[Layer, ...]] = ("relations",)
@@ -235,8 +235,8 @@ def _is_on(scene: Scene, use: HandUse, frame: int) -> bool:
 class HandsDo(statements.Statement, frozen=True):
     """The action of each hand at a frame. None stands for a hand that touches no visible object.
 
-    A hand has no action if it has no contact near the frame, and is outside the picture or apart from all objects.
-    False: the claim about one of the hands is excluded.
+    The claim that a hand has no action is true if the hand has no contact near the frame, and is outside the picture or
+    apart from all objects. False: the claim about one of the hands is excluded.
     """
 
     is_of_touch: ClassVar[bool] = True

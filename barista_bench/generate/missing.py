@@ -31,7 +31,7 @@ from barista_bench.generate.vista_statements import Depicts
 from barista_bench.scene_graph.domain import Side
 
 WORDS_DECIDE = (Does, DoesNext, NextAction, BringsAbout, Depicts, HandAtWork)
-"""Statements about activities. Another recorded activity leaves them undecided if the domain does not exclude both."""
+"""Statements about activities. If an activity is recorded, only the domain's words can decide them."""
 MOST_NAMED = 8
 """Maximum number of annotations in the list."""
 

@@ -33,7 +33,7 @@ class ReviewedItem(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     Args:
         item: id of the item, `<family>/<id>`.
-        proof: SHA-256 of the generated item. It prevents that a verdict is applied to another item.
+        proof: SHA-256 of the generated item. It ensures that no verdict is applied to another item.
         question: the question as generated or revised.
         choices: the choices as generated or revised, in the order asked.
         correct: indices of the right choices. A revision does not change the answer.

@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 
 FOLDS = 5
 LEVEL = 0.01
-"""p-value below which a set counts as guessed. It lies between .05 for one guesser and .05 corrected for all guessers.
-"""
+"""p-value below which a set counts as guessed: between .05 for one guesser and .05 corrected for all guessers."""
 Scores: TypeAlias = list[NDArray[np.float64]]
 """For each question, an array with one score per choice."""
 

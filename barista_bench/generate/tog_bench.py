@@ -187,7 +187,7 @@ class ToGBenchFamily(Family):
 
     @staticmethod
     def _wording(text: str) -> tuple[str, dict[str, str]]:
-        """Return an instruction's wording and slots. A command begins with its verb, and a wish with one of `WISHES`."""
+        """Return an instruction's wording and slots. A command begins with its verb, a wish with one of `WISHES`."""
         kind = "wish" if text.partition(" ")[0] in WISHES else "command"
         slot_text = text.removesuffix(".") if kind == "wish" else text[:1].lower() + text[1:].removesuffix(".")
         return f"tog_bench/{kind}", {kind: slot_text, "end": ""}

@@ -346,9 +346,9 @@ def _overlapping_places(segments: Sequence[Segment]) -> frozenset[int]:
 
 
 def _cap_by_class(candidates: Sequence[Candidate], sampling: ActivitySampling) -> list[Candidate]:
-    """Return at most `per_class` candidates of each class, alternating between videos and otherwise in the given order.
+    """Return at most `per_class` candidates of each class, alternating between videos, in the given order.
 
-    One generator shuffles the videos of every class in turn, as in the release.
+    As in the release, one generator shuffles the videos of every class in turn.
     """
     if sampling.per_class is None:
         return list(candidates)

@@ -24,8 +24,7 @@ from barista_bench.scene_graph.video_graph import UNNAMED
 FEWEST_WORDS = 16
 SUFFIX = "_qa_pairs.jsonl"
 PROVENANCE_FILE = "provenance.json"
-"""A file beside the pairs of `barista-bench generate questions`, with the model, its prompt, the time and the videos.
-"""
+"""A file beside the pairs of `barista-bench generate questions`, with model, prompt, time and videos."""
 MAX_LINE = 2**22
 """Maximum number of bytes of one line, and of the provenance file."""
 _REMEDY = 'write {"clip_index", "frame_indices", "qa_pairs": [{"question", "answer", "category"}]}'

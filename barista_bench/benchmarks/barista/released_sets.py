@@ -228,8 +228,7 @@ _CODE_DEFAULTS: dict[str, dict[str, object]] = {
     "relations": {"frame_step": 1, "font_size": 12},
     "temporal_vqa": {"frames": 4, "spacing": 30, "per_class": None, "max_frames": None},
 }
-"""Values of parameters that a configuration leaves out: the defaults of the release's code, not the published values.
-"""
+"""Values of parameters that a configuration leaves out: defaults of the release's code, not published values."""
 _NULL_VALUES: dict[str, object] = {"fraction": 1.0, "min_area": 0.0, "sampling_seed": None}
 """The value that the release's null stands for, by field."""
 
@@ -242,8 +241,7 @@ def released_sampling(
     Args:
         task: our name of the task.
         params: `task_params`. Parameters that only concern the run or its files (`bbox_format`, `qa_pairs_dir`,
-            `geval_*`,
-            `judge_model`) are ignored.
+            `geval_*`, `judge_model`) are ignored.
 
     Raises:
         ConfigError: a parameter is unknown, or its value is invalid.

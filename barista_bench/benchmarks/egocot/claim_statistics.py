@@ -5,8 +5,7 @@ Each sample contributes sums, and scores are computed from the total. Groups poo
 Scores run from 0 to 1:
 
 * `claim_precision`, `contradiction_rate`, `unverifiable_rate`: the fractions of claims that the evidence supports,
-    contradicts
-  and does not decide. They add up to 1.
+  contradicts and does not decide. They add up to 1.
 * `claim_recall`: the fraction of the expected evidence that supported claims name. A sample without claims names no
   evidence.
 * `verified_scr`: the fraction of right answers with a claim that the evidence contradicts. It is the counterpart of SCR

@@ -52,8 +52,7 @@ class Claim:
         start, end: offsets of the claim's words in the text.
         clause: number of the claim's clause. A time is checked against the other claims of its clause.
         times: moments of the claim; empty if the sentence gives no time, or moves the claim to another time (`later`).
-            A
-            time claim has only its own time.
+            A time claim has only its own time.
         is_invented: True if no source contains the object's name.
         part_of: the whole that the object is claimed to be part of (`the handle of the pot`).
         of_both_hands: True if the claim is about both hands at once.

@@ -180,8 +180,7 @@ ORDER = re.compile(
     r"|(?:at|in|by|towards?) the (?:very )?end)\b",
     re.IGNORECASE,
 )
-"""Words that move a statement to a time other than the given time. `into` and `onto` do so, since putting ends later.
-"""
+"""Words that move a statement to another time. `into` and `onto` are among them, since putting ends later."""
 SAME_TIME = re.compile(
     r"\b(?:at|in) (?:this|that|the(?: very)? (?:same|given|asked|specified|stated|queried)) "
     r"(?:very |exact |precise )?(?:moment|time|instant|point|timestamp)\b",

@@ -20,7 +20,7 @@ from barista_bench.benchmarks.lexical import stem
 MAX_TEXT = 100_000
 """Maximum number of characters of a text that are read."""
 MAX_TIMES = 50
-"""Maximum number of times of a clause that its claims are checked at."""
+"""Maximum number of times of a clause at which the clause's claims are checked."""
 _MAX_WORDS = 8
 """Maximum number of words of a name or relation."""
 
@@ -130,9 +130,10 @@ def clauses(
 def _find_order_start(text: str, start: int, end: int, dated: list[int], pieces: Sequence[Piece]) -> int:
     """Return the offset where a clause's time stops applying.
 
-    If a word of order follows the clause's last time, or its start without a time, return that offset. Otherwise return
-    the end of the clause. So `Then, at 3 s, ...` is dated, but in `at 3 s ... and later ...` the part that the time
-    applies to is unknown. Words in the name of an action (`start the machine`) are not words of order.
+    If a word of order follows the clause's last time, return the offset of that time. Without a time, the clause's
+    start is used instead. If there is no word of order, return the end of the clause. So `Then, at 3 s, ...` is dated,
+    but in `at 3 s ... and later ...` the part that the time applies to is unknown. Words in the name of an action
+    (`start the machine`) are not words of order.
     """
     last = max(dated, default=start)
     action_spans = [(piece.start, piece.end) for piece in pieces if piece.kind == "action"]

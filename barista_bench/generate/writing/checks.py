@@ -115,9 +115,8 @@ def pair_fault(pair: QaPair, category: Category, changes: Sequence[Change], doma
     """Return the fault of a pair: it adds to the changes, or omits some of them. The text is empty without a fault.
 
     Args:
-        domain: the domain whose categories and values may be named only if the changes have them. None stands for
-            coffee
-            making's categories, and the states of the release.
+        domain: the domain whose categories and values may be named only if the changes have them. None stands for the
+            categories of coffee making and the states of the release.
     """
     if pair["category"] != category:
         return f"the category is {pair['category']!r}, not {category!r}"

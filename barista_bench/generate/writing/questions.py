@@ -218,7 +218,10 @@ def _claim(
     earlier: _Provenance | None,
     video_ids: Sequence[str],
 ) -> _Provenance:
-    """Record who writes into the folder, or check that the writer is the same. The date is the date of the first start."""
+    """Record who writes into the folder, or check that the writer is the same.
+
+    The date is the date of the first start.
+    """
     fields = ("frames", "spacing", "per_class", "seed", "sampling_seed")
     identity = plain_json(
         {

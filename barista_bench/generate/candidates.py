@@ -36,7 +36,7 @@ FACTS = " & "
 AGAIN = 3.0
 """Minimum number of seconds between two moments for which a subtask asks the same question."""
 NEAR_FRACTION = 3
-"""One in this many distractors, or more, is from the same moment or about the same object."""
+"""At least one in this many distractors is from the same moment or about the same object, if possible."""
 Tally = Counter[tuple[str, str]]
 """Maps (subtask, reason) to a number of candidates. The reason is `DECIDED`, or says why they cannot be asked."""
 

@@ -288,7 +288,7 @@ def guessable_indices(questions: Sequence[TextQuestion], ceiling: float | None =
     kept_indices = list(range(len(questions)))
     while kept_indices:
         kept_questions = [questions[index] for index in kept_indices]
-        # Stop at the first guesser that succeeds. Questions that a cheap guesser removes need no expensive guesser.
+        # Stop at the first guesser that succeeds, so that expensive guessers see fewer questions.
         excess = next(filter(None, (_excess(kept_questions, guesser, ceiling) for guesser in GUESSERS)), frozenset())
         if not excess:
             break

@@ -75,7 +75,7 @@ class VistaFamily(Family):
     def distractors_needed(self, candidate: QuestionCandidate) -> int:
         """Return the number of distractors of a video. Above level 1 these are all other descriptions of its set.
 
-        Such a set is chosen before its videos.
+        Above level 1, the set is complete before its videos are decided.
         """
         return 1 if candidate.subtask in FOUNDATION else max(1, len(candidate.distractors))
 
@@ -158,7 +158,9 @@ class VistaFamily(Family):
     def limit_candidates(
         self, candidates: Sequence[QuestionCandidate], most: int, seed: int
     ) -> list[QuestionCandidate]:
-        """Keep clips of level 1 as usual, and complete sets of higher levels until a subtask has `most` candidates."""
+        """Keep up to `most` clips of each subtask of level 1, and complete sets above level 1 until a subtask has
+        `most` entries.
+        """
         clips, sets = _clips_and_sets(candidates, seed)
         counts: Counter[str] = Counter()
         thinned = keep_most(clips, most, seed)
@@ -216,7 +218,7 @@ def _clips_and_sets(
 
 
 def _foundation_sets(candidates: Sequence[QuestionCandidate], seed: int) -> dict[str, list[QuestionCandidate]]:
-    """Return sets of clips with a common key. Every description of a set is excluded for the set's other clips.
+    """Return sets of clips with a common key. Each description is excluded for the clips of all other descriptions.
 
     Within a set, each description has the same number of clips.
     """

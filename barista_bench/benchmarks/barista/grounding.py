@@ -297,7 +297,7 @@ class _View:
         return thin_frames(frames, sampling.fraction)
 
     def counts(self, frames: Frames) -> Iterator[tuple[int, NDArray[np.int32], NDArray[np.int32]]]:
-        """Yield each frame with boxes, and for each object the number of keys and the number of colours for a phrase."""
+        """Yield each frame with boxes, and for each object the numbers of keys and of colours that a phrase may use."""
         objects = len(self.video.objects)
         for part in in_parts(self.arrays.with_boxes(frames), objects + len(self.relations) + len(self.attributes)):
             related = self.arrays.active_relations(self.relations, part)

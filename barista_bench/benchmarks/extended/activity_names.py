@@ -90,7 +90,7 @@ class NamedActivityTask(GraphTask[SamplingT]):
     target_type = NamedActivity
     layers = ("activities",)
     guesses: ClassVar[Mapping[str, int]]
-    """Maps each score to the number of first guesses that count. The score is the share of samples with a right one."""
+    """Maps each score to a number of first guesses. The score is the share of samples with a right one among them."""
 
     @cached_property
     def matcher(self) -> ActivityMatcher:

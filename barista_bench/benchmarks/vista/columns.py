@@ -111,7 +111,8 @@ class LabelScores(TypedFields):
 def read_answer(text: str, labels: Sequence[str], highest: float = HIGHEST) -> Prediction | ParseError:
     """Return the `LabelScores` of an answer to a question with these labels, scored from 0 to `highest`.
 
-    If no label has a score, there is no prediction. The released rule then gives every label -0.1, and so does scoring.
+    If no label has a score, there is no prediction. In this case the released rule gives every label -0.1, and scoring
+    does the same.
     """
     encoder_scores = read_scores(text, labels)
     if encoder_scores is not None:

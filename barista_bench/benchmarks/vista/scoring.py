@@ -171,8 +171,8 @@ class MatchedSets(SampleStatistics):
                 continue
             takes_pattern = (pattern_of_resample.reshape(-1) == index).astype(np.float64)
             counts = {int(count) for count in pattern if count}
-            # If all samples of a part are taken equally often, the part counts that often. Otherwise its samples repeat
-            # within one set.
+            # If all samples of a part are taken equally often, the part counts that often. Otherwise they repeat within
+            # one set.
             repeats = pattern.astype(int) if len(counts) > 1 else (pattern > 0).astype(int)
             part = [self._videos[sample] for sample in np.repeat(positions, repeats)]
             yield (match_set(part, self._standardise), takes_pattern * (counts.pop() if len(counts) == 1 else 1))

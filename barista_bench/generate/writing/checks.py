@@ -325,7 +325,7 @@ def _first_word(roots: Counter[str], text: str) -> str:
 
 
 def _telltale_length(choices: Sequence[str], correct: Sequence[int]) -> str:
-    """Return how the right choices differ in length: all are longer, or all are shorter, than the wrong ones in words."""
+    """Return how all right choices differ in length, in words, from all wrong choices: longest, shortest, or neither."""
     lengths = [len(choice.split()) for choice in choices]
     right = [length for index, length in enumerate(lengths) if index in correct]
     wrong = [length for index, length in enumerate(lengths) if index not in correct]

@@ -81,7 +81,7 @@ def steps_of(statement: Statement) -> int:
 
 
 class Topic:
-    """The objects and actions of a question, in its scene."""
+    """The objects and actions that a question is about, in its scene."""
 
     def __init__(self, candidate: QuestionCandidate, scene: Scene) -> None:
         self.scene = scene

@@ -185,9 +185,7 @@ class ShownScene:
 
     @cached_property
     def first_uses(self) -> dict[HandUse, int]:
-        """Map the first use of each object to the first shown moment at which the use is clearly visible, in order of
-        time.
-        """
+        """Map the first use of each object to the first shown moment that shows it clearly, in order of time."""
         first_uses_ = {use.thing: use for use in reversed(self.scene.uses)}.values()
         first_seen: dict[HandUse, int] = {}
         for use in sorted(first_uses_, key=attrgetter("start", "thing.id")):

@@ -153,7 +153,7 @@ def _state_choice(view: ShownScene, side: Side, frame: int, current: ValueSpan, 
 
 
 def when_it_changed(view: ShownScene) -> Iterator[QuestionCandidate]:
-    """SR: until when an object was in its former state."""
+    """SR: the time until which an object was in its former state."""
     for before, after in view.scene.changes:
         first, last = (view.words.state(span.value, span.thing.category) for span in (before, after))
         for row, number in view.intervals(after.start):

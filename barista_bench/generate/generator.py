@@ -1,4 +1,4 @@
-"""The generator: decide each candidate of each video, sample a balanced set, and write each family's release."""
+"""The generator decides each candidate of each video, samples a balanced set, and writes each family's release."""
 
 from __future__ import annotations
 

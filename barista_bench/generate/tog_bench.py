@@ -91,7 +91,10 @@ class TogWords(DomainRecord, frozen=True):
 
 
 class ToGBenchFamily(Family):
-    """Instructions of `families.tog_bench`, and actions of hands on named objects, by kind and number of objects."""
+    """The instructions of `families.tog_bench`, and actions of hands on named objects.
+
+    Subtasks are kinds of instructions with numbers of objects.
+    """
 
     name: ClassVar[str] = "tog_bench"
     subtasks: ClassVar[tuple[str, ...]] = tuple(

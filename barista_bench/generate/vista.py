@@ -158,8 +158,9 @@ class VistaFamily(Family):
     def limit_candidates(
         self, candidates: Sequence[QuestionCandidate], most: int, seed: int
     ) -> list[QuestionCandidate]:
-        """Keep up to `most` clips of each subtask of level 1, and complete sets above level 1 until a subtask has
-        `most` entries.
+        """Keep up to `most` clips of each subtask of level 1, and complete sets of higher levels.
+
+        Sets are kept until their subtask has `most` candidates.
         """
         clips, sets = _clips_and_sets(candidates, seed)
         counts: Counter[str] = Counter()

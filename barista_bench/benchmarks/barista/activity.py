@@ -222,7 +222,7 @@ class Activity(ChoiceTask, GraphTask[ActivitySampling]):
         return {"activity": example.label}
 
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
-        """Return how the chosen activity differs from the right one: in its verb, its object, or both."""
+        """Return how the chosen activity differs from the right activity: in its verb, its object, or both."""
         reference, answer = _reference_and_answer(example, prediction)
         if answer is None:
             return (AnswerFailure("format", evidence_objects(example)),)

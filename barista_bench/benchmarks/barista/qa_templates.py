@@ -59,7 +59,7 @@ _COMPARING_QUESTIONS: Mapping[Category, str] = {
 
 
 def write_pair(category: Category, changes: Sequence[Change]) -> QaPair:
-    """Return one question that asks for all changes of a category in a clip, and the answer that names each of them."""
+    """Return one question that asks for all changes of a category in a clip, and the answer that names every change."""
     opening = "Following the frames of this clip one after the other in their given order"
     if category in _COMPARING_QUESTIONS:
         opening = "Comparing the first frames of this clip with the last ones that it shows"

@@ -68,7 +68,6 @@ def _frame_name(example: Example) -> str:
 
 
 def _box_fields(inputs: FrameSize | GroundingInputs, target: GroundingTarget | InteractionTarget) -> Fields:
-    """Return the fields that all examples with true boxes share."""
     return {
         "frame_width": inputs.frame_width,
         "frame_height": inputs.frame_height,

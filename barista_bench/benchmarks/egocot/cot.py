@@ -276,7 +276,7 @@ class Cot(ChoiceTask, ReleaseTask[CotSampling]):
         return tuple(dict.fromkeys(boxes))
 
     def reference_answer(self, example: Example, box_format: BoxFormat) -> str:
-        """Return the reference reasoning and the right letter. Raises DataError if they are hidden."""
+        """Return the reference reasoning and the right letter. Raises DataError if the reference is hidden."""
         steps = [f"{n}. {step}" for n, step in enumerate(CotTarget.of(example).reasoning, start=1)]
         return "\n".join((*steps, f"ANSWER: {known_answer(example)}"))
 

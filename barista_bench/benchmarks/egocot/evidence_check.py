@@ -307,7 +307,7 @@ def _fact_text(fact: EvidenceFact) -> str:
 
 
 def _said_flags(findings: Sequence[ClaimFinding], evidence: EvidenceBase) -> list[bool]:
-    """Return, for each expected fact of the evidence, True if a supported claim names it."""
+    """Return, for each expected fact of the evidence, whether a supported claim names it."""
     supported = [finding.claim for finding in findings if finding.verdict == "supported"]
     names = [claim.object for claim in supported if claim.kind == "object"]
     contacts = (claim for claim in supported if claim.kind in ("hand", "relation"))

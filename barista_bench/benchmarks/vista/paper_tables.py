@@ -147,7 +147,6 @@ def _chart(title: str, sets: pd.DataFrame, x: str) -> Table:
 
 
 def _series(sets: pd.DataFrame, x: str, y: str = "f1") -> dict[float | str, Value]:
-    """Return the means of sets, grouped by x."""
     return {
         index if isinstance(index, str) else int(index): _cell(part[y]) for index, part in sets.groupby(x, sort=False)
     }

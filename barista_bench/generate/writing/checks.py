@@ -325,7 +325,7 @@ def _first_word(roots: Counter[str], text: str) -> str:
 
 
 def _telltale_length(choices: Sequence[str], correct: Sequence[int]) -> str:
-    """Return how all right choices differ in length, in words, from all wrong choices: longest, shortest, or neither."""
+    """Return "longest" or "shortest" if all right choices have more, or fewer, words than all wrong choices."""
     lengths = [len(choice.split()) for choice in choices]
     right = [length for index, length in enumerate(lengths) if index in correct]
     wrong = [length for index, length in enumerate(lengths) if index not in correct]

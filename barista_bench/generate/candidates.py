@@ -130,12 +130,12 @@ class QuestionCandidate(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def event_key(self) -> tuple[str, ...]:
-        """Return a key that is equal for the candidates of a video that ask about the same event."""
+        """Return a key of the event. Candidates of a video that ask about the same event have the same key."""
         return (self.subtask, self.event) if self.event else (self.subtask, self.right_text, *self.objects)
 
     @property
     def fact_key(self) -> tuple[object, ...]:
-        """Return a key that is equal for the candidates of a video with the same answer at the same moments."""
+        """Return a key of the fact. Candidates of a video with the same answer at the same moments have the same key."""
         return (self.subtask, self.right_text, *self.frames) if self.frames else self.event_key
 
 
@@ -193,7 +193,7 @@ def reasons_of(subtask: str, tally: Tally) -> dict[str, int]:
 
 
 class Item(msgspec.Struct, frozen=True, kw_only=True):
-    """A sampled question in the form in which it is asked.
+    """A sampled question with its choices in the order asked.
 
     Args:
         id: id within the family.

@@ -338,7 +338,7 @@ def fact_sentence(fact: EvidenceFact, span: Times | None = None) -> str:
 
 
 def place_sentence(box: EvidenceBox) -> str:
-    """Return a sentence that tells in which part of the frame an object is at one time."""
+    """Return a sentence about the part of the frame that contains an object at one time."""
     return _with_time(f"the {_noun(box.name)} is in the {region_words(box.box)} of the frame.", (box.time, box.time))
 
 

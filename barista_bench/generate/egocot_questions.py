@@ -168,7 +168,7 @@ def when_it_changed(view: ShownScene) -> Iterator[QuestionCandidate]:
 
 
 def place_before(view: ShownScene) -> Iterator[QuestionCandidate]:
-    """LVR: the part of the frame in which an object was earlier. Hands work with this object."""
+    """LVR: the earlier place in the frame of an object that hands work with."""
     for used_thing in view.used_things:
         for frame in view.frames:
             if quarter := quarter_of(view.scene, used_thing.id, frame):

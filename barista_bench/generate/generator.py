@@ -120,8 +120,7 @@ def generate(
     Each family's release is in `out/<family>`, which also has `graph_evidence.jsonl`. The proof of each item is in
     `out/<family>.items.jsonl`. The counts of accepted and refused candidates are in `out/<family>.report.json`.
     `out/missing.json` lists additions that would allow more questions. `out/review.jsonl` lists all items for people to
-    accept, revise or reject. The same source, domain, review and seed give the same bytes, whatever the number of
-    processes.
+    accept, revise or reject. The same source, domain, review and seed give the same bytes with any number of processes.
 
     Args:
         source: a folder in the BARISTA release layout.

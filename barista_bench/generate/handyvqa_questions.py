@@ -165,7 +165,7 @@ class Questions:
         """Return whether a wrong answer can make this claim about two hands.
 
         It can say that only one hand is free, or that both hands do the same to one object. It can also say that they
-        act on different objects, neither of which is a part of the other.
+        act on two different objects, if neither is a part of the other.
         """
         if left is None or right is None:
             return left is not right
@@ -312,7 +312,9 @@ class Questions:
     # Location
 
     def locations(self) -> Candidates:
-        """Yield questions about an object's place at both ends of a clip in which it is touched or moves."""
+        """Yield questions about the place of an object at both ends of a clip. The object is touched or moves in the
+        clip.
+        """
         scene = self.scene
         used_things = {use.thing for use in scene.uses}
         for centre, thing in self._moves():
@@ -343,7 +345,7 @@ class Questions:
                 yield self._candidate(f"location {end}", *arguments, slots={"name": name})
 
     def _moves(self) -> list[tuple[int, NamedObject]]:
-        """Return the centres of clips in which an object is touched or moves.
+        """Return the centres of clips that show how an object is touched or moves.
 
         A touch or a short stay at a place is at the middle or at an end of the clip. A change of place is at the
         middle.
@@ -413,7 +415,7 @@ class Questions:
 
 
 def _other_sequences(words: AttributeWords, first: str, usual_values: Iterable[str]) -> list[tuple[str, ...]]:
-    """Return sequences of values of the dimension of `first` in which each value differs from the value before.
+    """Return sequences of values of the dimension of `first`. Each value differs from the value before it.
 
     They use the usual values, or all values of the dimension if only one value is usual.
     """

@@ -91,8 +91,8 @@ class HandAtWork(statements.Statement, frozen=True):
 class TouchedInClip(statements.Statement, frozen=True):
     """A hand is on an object in [start, end).
 
-    True: the contact is recorded and the hand is clearly visible on one of the frames `shown`, and the object is
-    clearly visible on two of them.
+    True: one of the frames `shown` has a recorded contact with a clearly visible hand, and two of them show the object
+    clearly.
 
     False: no contact is recorded in the span or near it. The object is clearly visible at half of the span's moments
     (four a second) or more. On every frame with the object in the picture, all visible hands are apart from it.
@@ -129,8 +129,8 @@ class TouchedInClip(statements.Statement, frozen=True):
 class NothingElseTouched(statements.Statement, frozen=True):
     """In [start, end), no hand is recorded on any object except these objects, their wholes and their parts.
 
-    Also, no other object seems to be touched: a hand is in front of it or at it on half of the frames `shown` or more.
-    Objects that are recorded as in, on or at one of these objects are exempt.
+    Also, no other object seems to be touched. An object seems to be touched if a hand is in front of it or at it on
+    half of the frames `shown` or more. Objects that are recorded as in, on or at one of these objects are exempt.
     """
 
     true_needs: ClassVar[tuple[Layer, ...]] = ("relations",)
@@ -266,8 +266,8 @@ class HandsDo(statements.Statement, frozen=True):
 class StateSequence(statements.Statement, frozen=True):
     """The successive values of an attribute in [start, end).
 
-    The values are known if values of one dimension are recorded over the span without a gap, and each is visible on two
-    or more of the frames `shown`. False: a claimed value is excluded at the beginning, at the end or throughout, or a
+    The values are known if the span has records of one dimension without a gap, and each value is visible on two or
+    more of the frames `shown`. False: a claimed value is excluded at the beginning, at the end or throughout, or a
     value that is claimed to stay changes. Undecided: a sequence only omits a value, an activity is just causing the
     last value (`is_going_on`), or a change near the beginning or the end is gradual.
     """

@@ -55,7 +55,7 @@ class MissingAnnotation(msgspec.Struct, frozen=True):
 
 
 class UndecidedCandidates:
-    """Undecided candidates, grouped by the one annotation that they need."""
+    """Undecided candidates that lack a single annotation, grouped by this annotation."""
 
     def __init__(self) -> None:
         self.events: dict[tuple[str, str], set[tuple[str, ...]]] = defaultdict(set)
@@ -148,7 +148,7 @@ def _objects(statement: Statement) -> list[str]:
 
 
 def _further_work(right: Sequence[Choice], n_lacking: int) -> str:
-    """Return, in words, the kind of annotation of which a question needs more to have enough distractors."""
+    """Return, in words, the kind of annotation that would give a question enough distractors."""
     statement = right[0].statement
     while isinstance(statement, AllOf | AnyOf):
         statement = statement.parts[0]

@@ -24,7 +24,7 @@ def uses_near(
 
 
 def is_seen_apart(scene: Scene, side: Side, object_id: str, frame: int) -> bool:
-    """Return whether a hand and an object are clearly apart in the picture, whatever contacts are recorded."""
+    """Return whether a hand and an object are clearly apart in the picture. Recorded contacts do not matter."""
     hand = scene.hand_id(side)
     return hand is not None and scene.are_apart(hand, object_id, frame)
 
@@ -86,7 +86,7 @@ def is_located(scene: Scene, object_id: str, predicate: str, other: str, frame: 
 
 
 def is_going_on(scene: Scene, value: str, object_id: str, start: int, end: int) -> bool:
-    """Return whether an activity or step in [start, end) does to an object what the value implies, judged by the verb.
+    """Return whether an activity or step in [start, end) acts on an object with a verb that the value implies.
 
     The result is also True if activities may be unrecorded.
     """
@@ -109,9 +109,9 @@ def moments_of(scene: Scene, start: int, end: int) -> Sequence[int]:
 def excludes_action(scene: Scene, action: str, recorded: str, frame: int) -> bool:
     """Return whether an activity recorded at a frame excludes that the activity `action` also describes the frame.
 
-    It does if the two verbs exclude each other, or if one verb has two objects that do not belong together (a carton is
-    opened by its lid). It does not if the verb of `action` is a contact (`hold`) that a hand has at the frame with an
-    object that the noun could name. Both activities are then in progress.
+    The result is True if the two verbs exclude each other. It is also True if the verbs are equal but have two objects
+    that do not belong together (a carton is opened by its lid). The result is False if the verb of `action` is a
+    contact (`hold`) and a hand touches an object that the noun could name. Both activities are then in progress.
     """
     verbs, nouns = (verb_of(action), verb_of(recorded)), (noun_of(action), noun_of(recorded))
     is_contact = verbs[0] in {words.do for words in scene.domain.contacts.values()}

@@ -1,4 +1,4 @@
-"""One video's graph in the terms in which people ask about it: named objects, uses by hands, states and actions.
+"""One video's graph in terms of people's questions: named objects, uses by hands, states and actions.
 
 Gaps in an annotation are not events. A use continues over a gap if the hand or the object is not visible in the gap, or
 if the gap is shorter than the domain's `gap`. The facts in a gap are unknown, so questions avoid it.

@@ -25,8 +25,8 @@ def names_of(video: VideoGraph, domain: Domain, wholes: Related, owners: Related
     """Return the names, in lower case, of all objects that have a name, except hands.
 
     If several objects share a name, the colour precedes it. The colour is left out if the name contains it or all these
-    objects have it. If the name is still shared, the owner follows it. The owner also follows the name of a part that
-    has only its category as name (a handle), since other objects in view may have such parts, annotated or not.
+    objects have it. If the name is still shared, the owner follows it. The owner also follows the name of a part whose
+    name is only its category (a handle). Other objects in view may have such parts, annotated or not.
 
     Args:
         wholes: the objects that each object is a part of.
@@ -80,7 +80,7 @@ class NamedObject(NamedTuple):
     """An object under the name that people use: its category or its type, with or without its colour.
 
     If this name is ambiguous, `name` may be a description ("lemon in the left hand"), and `plain_name` is the ambiguous
-    name. Two such objects are equal if their ids are equal, whatever their names.
+    name. Two objects with the same id are equal, even under different names.
     """
 
     id: str

@@ -40,8 +40,8 @@ class Statement(msgspec.Struct, frozen=True, tag=True, tag_field="says"):
     `unmet` explains to people why a question cannot rely on the statement if it does not hold. `steps` is the number of
     things that must be seen and combined to decide the statement; for `AllOf` it is the sum over the parts.
     `is_of_touch` means that the statement is only about touches by hands, which can be decided even for stuff in
-    several places. `true_needs` and `false_needs` name sections of the graph that must be complete for a proof that the
-    statement is true, or false, because the proof depends on missing records.
+    several places. `true_needs` and `false_needs` name sections of the graph. These must be complete for a proof that
+    the statement is true, or false, because the proof depends on missing records.
     """
 
     unmet: ClassVar[str] = "what the question takes for granted is not proved"
@@ -285,8 +285,8 @@ class Located(Statement, frozen=True):
 class Does(Statement, frozen=True):
     """An action is in progress at a frame, according to the graph's activities.
 
-    False: all activities at the frame have verbs that exclude its verb, or other objects, and the action is not in
-    progress within the domain's `gap` of the frame.
+    False: the action is not in progress within the domain's `gap` of the frame, and all activities at the frame have
+    other objects, or verbs that exclude its verb.
     """
 
     false_needs: ClassVar[tuple[Layer, ...]] = ("activities",)

@@ -154,7 +154,7 @@ def whole_seconds(scene: Scene) -> Iterator[tuple[int, int]]:
 
 
 def visible_spans(scene: Scene, object_id: str) -> list[tuple[int, int]]:
-    """Return the spans [start, end) in which an object is visible, between frames where it is clearly visible.
+    """Return the spans [start, end) that show an object. Each span begins and ends with a frame that shows it clearly.
 
     As in the benchmark, the precision is one second: shorter gaps and shorter spans are ignored.
     """

@@ -127,7 +127,7 @@ class VistaFamily(Family):
             )
 
     def _phrases(self, scene: Scene, actions: Sequence[str]) -> Phrases:
-        """Return actions in words. "it" stands for an object that the previous action also has as its only object."""
+        """Return actions in words. If two successive actions have the same single object, the second says "it"."""
         actions_in_words = [scene.action_in_words(action) for action in actions]
         phrases = list(map(self.words.action, actions_in_words))
         for index in range(1, 0 if scene.coverage.is_partial else len(actions_in_words)):

@@ -25,7 +25,7 @@ Slots = Mapping[str, Any]
 
 
 class Phrases(tuple[str, ...]):
-    """Phrases for one slot, each of which begins with a verb and tells what a person does.
+    """Phrases for one slot. Each phrase begins with a verb and says what a person does.
 
     The format spec has the separator between three or more phrases, then a bar, then the separator before the last
     phrase.

@@ -3,8 +3,8 @@
 The benchmark requires a strict match of the letter, but does not define how to find the letter in free text.
 `kinds/choice_reading.py` finds it. The rationale is the field `reasoning` of the JSON object with the answer, as in the
 submission file (a text, a list or an object of steps). Without this field, the rationale is the text before the words
-that name the choice. If no text precedes them, it is the text after them, else the complete text. A missing rationale
-is not a parse failure. A model that ranks the choices gives no rationale.
+that name the choice, or else the text after these words. If both are empty, the rationale is the complete text. A
+missing rationale is not a parse failure. A model that ranks the choices gives no rationale.
 """
 
 from __future__ import annotations

@@ -175,7 +175,10 @@ def judge_and_evidence(model: ModelSamples, judge: str) -> Agreement:
 def _pairs(
     task: Cot, repetitions: Sequence[Sequence[Scored]], scores: Mapping[str, float]
 ) -> Iterator[tuple[bool, bool]]:
-    """Yield, for each right answer with both verdicts, whether the judge and whether the evidence calls it spurious."""
+    """Yield two verdicts for each right answer: whether the judge and whether the evidence calls it spurious.
+
+    Answers without both verdicts are left out.
+    """
     for number, run in enumerate(repetitions):
         for sample in run:
             # Without a rationale, the judge's rule gives 0, and the evidence has no claim to contradict.

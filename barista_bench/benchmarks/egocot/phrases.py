@@ -89,9 +89,9 @@ class Piece(NamedTuple):
 class Clause:
     """A part of a sentence with one statement. Offsets refer to the complete text.
 
-    `own_times` are the times in the clause itself, with their offsets. `times` are the same times. If the clause has
-    none, they are the last times before it in the same sentence, or in the text after `at this moment`. From
-    `order_start` on, words of order (`later`, `before that`) move the statement to unknown times.
+    `own_times` are the times in the clause itself, with their offsets. `times` are the times that apply to the clause:
+    its own times, or else the last times before it in the same sentence. After `at this moment`, the last times in the
+    text apply. From `order_start` on, words of order (`later`, `before that`) move the statement to unknown times.
     """
 
     start: int

@@ -4,8 +4,8 @@ The project page gives the schema, but the container format is not public.
 
 A release is one `.json` or `.jsonl` file, or a folder of them. A JSON file holds one record, a list of records, or an
 object with one list of records. Two kinds of records are supported: samples as the project page shows them, and the
-page's quiz items. Files with `manifest` or `submission` in their name are skipped. The split comes from a record or the
-file's name (`dev`, `test`). Otherwise it is `dev` with answers and `test` without answers.
+page's quiz items. Files with `manifest` or `submission` in their name are skipped. A record or the file's name gives
+the split (`dev`, `test`). Otherwise, questions with answers are in `dev`, and questions without answers are in `test`.
 
 Third-party media are neither downloaded nor cut here; the recipe for cutting is only stored. The benchmark's manifest
 format is not public. This package's manifest is a `.json` list or `.jsonl` file with `manifest` in its name, one

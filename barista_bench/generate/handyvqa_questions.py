@@ -312,8 +312,9 @@ class Questions:
     # Location
 
     def locations(self) -> Candidates:
-        """Yield questions about the place of an object at both ends of a clip. The object is touched or moves in the
-        clip.
+        """Yield questions about the place of an object at both ends of a clip.
+
+        The object is touched or moves in the clip.
         """
         scene = self.scene
         used_things = {use.thing for use in scene.uses}

@@ -30,7 +30,7 @@ def domain_called(name: str | None) -> Domain:
 def frozen_sentence(task: Task, **values: str) -> str:
     """Return the sentence that the release freezes with an example.
 
-    The sentence comes from the task's wording, or from the packaged wording if the task's wording has none.
+    The sentence comes from the task's wording. If that wording lacks the sentence, it comes from the packaged wording.
     """
     has_it = FROZEN_QUESTION in task.prompts.extra
     texts = task.prompts if has_it else packaged_prompts(task.prompt_package, task.name)
@@ -38,7 +38,7 @@ def frozen_sentence(task: Task, **values: str) -> str:
 
 
 def thin_frames(frames: Frames, fraction: float) -> Frames:
-    """Return the evenly spaced frames that the release keeps. A single frame is the one before the middle.
+    """Return the evenly spaced frames that the release keeps. A single frame comes from just before the middle.
 
     >>> import numpy as np
     >>> thin_frames(np.arange(10), 0.1).tolist(), thin_frames(np.arange(10), 0.3).tolist()

@@ -168,7 +168,7 @@ def _action(video: VideoGraph, target: int, positions: Sequence[int]) -> HandAct
 
 @refuse_unbounded
 def read_released(text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
-    """Read the complete answer as a JSON list, else the first list in which every entry is an interaction.
+    """Read the complete answer as a JSON list, else the first list that contains only interactions.
 
     An empty list means no interactions. `written` holds the interactions as the model wrote them.
     """

@@ -1,4 +1,4 @@
-"""States the graph's facts about one object on one frame, as the release's structured reference and as one sentence.
+"""Writes the graph's facts about one object on one frame, as the release's structured reference or as one sentence.
 
 The structured reference has these lines (docs/upstream/barista.md; paper, section A.2.3):
 

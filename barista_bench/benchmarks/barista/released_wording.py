@@ -28,7 +28,7 @@ def released_differences(prompt_set: PromptSet) -> list[str]:
 
 
 def known_texts(prompt_set: PromptSet) -> dict[str, str]:
-    """Return the texts of a prompt file that `SHA256` may list, in the form in which they are sent to a model.
+    """Return the texts of a prompt file that `SHA256` may list, as they are sent to a model.
 
     Boxes are described on the grid of 0 to 1000.
     """

@@ -103,7 +103,7 @@ class GraphRow(msgspec.Struct):
 
 
 class EvidenceRecord(msgspec.Struct):
-    """Lists of rows, each of which is read separately. Only generated releases have `graph`."""
+    """Lists of rows. Each row is read separately. Only generated releases have `graph`."""
 
     target_objects: Rows = None
     timestamps: Rows = None

@@ -10,7 +10,7 @@ A single score has no meaning. Within a problem set, the scores of a video pass 
 the scores of each description are standardised over the videos. The best description is the prediction. The score is
 macro-F1 within a set, averaged over sets (`scoring`). The score of one sample (`top1`) uses only the sample's scores.
 
-docs/upstream/vista.md, "What is done here", lists the points on which the sources are silent or differ.
+The sources are silent or differ on some points. docs/upstream/vista.md, "What is done here", lists these points.
 """
 
 from __future__ import annotations

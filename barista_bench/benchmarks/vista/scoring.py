@@ -67,7 +67,7 @@ class MatchedSet:
     `f1` is macro-F1 of the released reading. It is None if the set cannot be scored, because only one video or only one
     label remains. `strict` is macro-F1 of the strict reading, where a video without strict scores is wrong. `majority`
     is macro-F1 of always answering the most frequent right label. `unread` counts videos without a readable answer.
-    `ties` counts videos with several best labels, of which the first counts.
+    `ties` counts videos with several best labels. In this case the first label counts.
     """
 
     set_id: str

@@ -130,12 +130,12 @@ class QuestionCandidate(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def event_key(self) -> tuple[str, ...]:
-        """Return a key of the event. Candidates of a video that ask about the same event have the same key."""
+        """Return a key of the event. Candidates of a video that ask about the same event share this key."""
         return (self.subtask, self.event) if self.event else (self.subtask, self.right_text, *self.objects)
 
     @property
     def fact_key(self) -> tuple[object, ...]:
-        """Return a key of the fact. Candidates of a video with the same answer at the same moments have the same key."""
+        """Return a key of the fact. Candidates of a video with the same answer at the same moments share this key."""
         return (self.subtask, self.right_text, *self.frames) if self.frames else self.event_key
 
 

@@ -50,7 +50,9 @@ class TaskPlan(NamedTuple):
 
 
 def plan_tasks(runs: Sequence[ScoredRun], difference: float, alpha: float) -> list[TaskPlan]:
-    """Return the plan of each task that can be decided early. A task whose score cannot rise so far is named and left out.
+    """Return the plan of each task that can be decided early.
+
+    A warning names a task whose score cannot rise by the difference, and the task is left out.
 
     Raises:
         ConfigError: no task can be decided early, or no score can rise by the difference.

@@ -57,7 +57,7 @@ class Batcher:
     def _generate(self, batch: list[WaitingRequest]) -> None:
         try:
             completions = self._model.generate([queued.request for queued in batch], batch[0].config)
-        except Exception as error:  # of any class: raised again, and the threads of the other requests say why, too
+        except Exception as error:  # any class: it is raised again, also in the other requests' threads
             for queued in batch:
                 queued.completion = Failure(f"its batch failed: {type(error).__name__}: {error}")
             raise

@@ -212,7 +212,7 @@ _REFUSED = ("frequency_penalty", "presence_penalty", "logit_bias", "num_choices"
 
 
 def _generation(config: ai.GenerateConfig) -> GenerationConfig:
-    """Return generation settings, with defaults of `run`. Raises ConfigError for a setting that local models lack."""
+    """Return generation settings with the defaults of `run`; raise ConfigError for a setting that local models lack."""
     config_fields = config.model_dump(exclude_none=True)
     if refused := [name for name in _REFUSED if name in config_fields]:
         raise ConfigError(f"barista/ models take no {refused[0]}. Fix: leave it out")

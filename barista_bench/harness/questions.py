@@ -47,7 +47,7 @@ class QuestionSet:
 
     @cached_property
     def settings(self) -> str:
-        """Return JSON that `question_sets` reads in any process and working directory of this machine, with paths."""
+        """Return the settings, with paths, as JSON for `question_sets` in any process and folder of this machine."""
         return self.config.model_dump_json(include={*QUESTION_SETTINGS}, exclude_unset=True)
 
     @cached_property

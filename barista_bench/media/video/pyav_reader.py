@@ -105,7 +105,7 @@ class _Decoder:
         yield from context.decode(None)
 
     def forward(self) -> Iterator[tuple[int, VideoFrame, bool]]:
-        """Yield all frames in order, each with its index and True if undamaged; resume where the last call stopped."""
+        """Yield all frames in order, each with its index and True if undamaged; continue after the last call."""
         if self._in_order is None:
             self._in_order = checked_frames(self.container.decode(self.stream), self.context)
         for frame, is_sound in self._in_order:
@@ -183,7 +183,7 @@ class PyavReader(FrameReader):
             raise VideoError(f"{self.path}: frame {frame_names} cannot be decoded ({cause}). Fix: {REMUX}")
 
     def _find_group(self, lane: int, start: int, group: dict[int, int], take: Take) -> str:
-        """Take the frames of a group that appear from its keyframe or an earlier one; return why others may not."""
+        """Take the frames that decode from the group's keyframe or an earlier one; return why others may be missing."""
         cause = "it does not appear when decoding from any keyframe"
         for key in range(start, max(start - _EARLIER, 0) - 1, -1):
             is_first = key > 0

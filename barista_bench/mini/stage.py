@@ -202,6 +202,8 @@ class Stage:
                 target = goal.parent if act.value == "touches" else act.thing
                 self._add_relation(HAND_CATEGORIES[hand], act.value, target, reach, leave)
 
+    # -- parts of acts
+
     def _place(self, act: Act, name: str) -> PropPlace:
         return self.timeline.props[act.thing].home if name == "home" else self._places[name]
 

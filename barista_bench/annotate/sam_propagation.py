@@ -217,8 +217,7 @@ class _Tracking:
         )
         for frame, image in decoded_frames(frames, [k for k in sorted(keyframes) if keyframes[k]]):
             # This runs before the next object is added: if several objects are added together, the tracker silently
-            # ignores all
-            # but one.
+            # ignores all but one.
             self._add_masks(frame, keyframes[frame])
             self._run(frame, image, reverse=False)
             self._forget(kept=range(0))

@@ -1,4 +1,4 @@
-"""Combines single requests, from callers in separate threads, into the batches that a model takes."""
+"""Collects single requests from separate threads into batches for a model."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class WaitingRequest:
 
 
 class Batcher:
-    """One model, asked in batches of the requests that wait at the same time with the same settings."""
+    """Asks one model in batches: a batch has the requests that wait at the same time and have the same settings."""
 
     def __init__(self, model: Model) -> None:
         self._model = model
@@ -35,10 +35,10 @@ class Batcher:
         return waiting_request
 
     def answer(self, waiting_request: WaitingRequest) -> Completion:
-        """Wait for the running batch, which may hold the request; else generate it, with other waiting requests.
+        """Wait for the running batch, and return the answer if the batch had the request; else generate the next batch.
 
         Raises:
-            ModelError: the model failed on the request, or on its batch; gives the reason.
+            ModelError: the model failed on the request, or on its batch; the message gives the reason.
         """
         with self._generating:
             if waiting_request.completion is None:

@@ -1,6 +1,6 @@
-"""Encodes small videos, for the kitchen and for small releases of other benchmarks made from it.
+"""Encodes small videos, for the kitchen and for the small releases of other benchmarks that are made from it.
 
-The same frames give the same bytes with the same build of FFmpeg: one thread encodes, and no date is written.
+With the same build of FFmpeg, the same frames give the same bytes: only one thread encodes, and no date is written.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ Picture = NDArray[np.uint8]
 
 
 def encoder_frame(picture: Picture) -> av.VideoFrame:
-    """Convert a picture for `encode_video`. This takes longer than encoding, so reuse the result to encode it again.
+    """Convert a picture for `encode_video`.
+
+    Converting takes longer than encoding, so reuse the result if you encode the picture again.
 
     Args:
         picture: uint8 RGB of shape (height, width, 3).
@@ -60,7 +62,7 @@ def encode_video(
         with av.open(str(part), "w", format="mp4", options={"movflags": "+faststart"}) as container:
             stream = container.add_stream("libx264", rate=rate, options=options)
             stream.width, stream.height, stream.pix_fmt = width, height, "yuv420p"
-            stream.codec_context.thread_count = 1  # threads would make the bytes depend on the machine
+            stream.codec_context.thread_count = 1  # with several threads, the bytes would depend on the machine
             for picture in pictures:
                 frame = picture if isinstance(picture, av.VideoFrame) else encoder_frame(picture)
                 if (frame.width, frame.height) != size:

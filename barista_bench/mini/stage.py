@@ -91,7 +91,7 @@ class Stage:
         self.timeline = Timeline(props)
         self._places = places_of(preparation)
         self._in_hand: dict[str, tuple[str, int, int]] = {}
-        """The thing in each hand, the time since it is held, and how far outside of its usual grip."""
+        """The thing in each hand, the time from which it is held, and how far outside of its usual grip."""
         self._since: dict[tuple[str, str, str], int] = {}
         self._changes: dict[str, list[tuple[int, str]]] = {}
         self._now = 0

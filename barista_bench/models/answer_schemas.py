@@ -15,8 +15,7 @@ from barista_bench.errors import require_extra
 Schema = Mapping[str, object]
 
 # At most one space follows commas and colons, and no other white space is allowed. Without this limit, a confused model
-# could
-# write white space until it has no tokens left.
+# could write white space until it has no tokens left.
 _SEPARATORS = {"whitespace_flexible": False, "item_separator": ", ?", "key_separator": ": ?"}
 _AFTER_THOUGHT = r"/[ \n]{0,2}/"
 _NAMED_SCHEMAS = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})

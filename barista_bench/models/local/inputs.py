@@ -36,9 +36,8 @@ MODEL_ERRORS = (
     TemplateError,
 )
 
-# Outputs of processors that can be concatenated: rows of tokens, and values of each image or patch.
-# Other outputs may count images or patches over a whole batch, so only a processor that sees the whole batch can make
-# them.
+# Outputs of processors that can be concatenated: rows of tokens, and values of each image or patch. Other outputs may
+# count images or patches over a whole batch, so only a processor that sees the whole batch can make them.
 _PER_TOKEN = frozenset({"input_ids", "attention_mask", "token_type_ids", "mm_token_type_ids", "moe_mm_token_type_ids"})
 _PER_IMAGE = frozenset(
     {"pixel_values", "high_res_pixel_values", "pixel_values_videos", "pixel_mask", "pixel_attention_mask"}
@@ -188,8 +187,7 @@ class PromptEncoder:
         text = self._template_text(self.messages(request), add_generation_prompt=True)
         begin = self.tokenizer.bos_token
         # `apply_chat_template` follows these rules when it tokenizes its text: a tokenizer adds no special tokens, and
-        # a
-        # processor adds the special tokens that the text lacks.
+        # a processor adds the special tokens that the text lacks.
         adds_special_tokens = not self.reads_text_alone and not (begin is not None and text.startswith(begin))
         return text, adds_special_tokens, text.rstrip().endswith(self.tags[0])
 

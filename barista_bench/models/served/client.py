@@ -125,8 +125,7 @@ class Calls:
                 limits=httpx2.Limits(max_connections=self._settings.max_concurrency),
                 verify=certificates(),
                 # Images and key are sent only to the named server. Redirects are not followed. Calls to this machine
-                # use no
-                # proxy from the environment, which could read the key from plain http.
+                # use no proxy from the environment, which could read the key from plain http.
                 follow_redirects=False,
                 trust_env=not is_local(self._endpoint.url),
                 event_hooks={

@@ -44,7 +44,7 @@ _LONGEST = 600  # frames between keyframes: a stretch is in memory as a whole, a
 _TRIALS = 4  # maximum number of keyframes to leave out when testing which objects colour helps
 
 _RULES = "2"
-"""Version of the rules; masks propagated with earlier versions are propagated again."""
+"""Version of the rules. If masks were propagated with an earlier version, they are propagated again."""
 KnownObjects: TypeAlias = dict[str, KnownMask]
 
 

@@ -108,7 +108,7 @@ def carry_forward(keyframes: Sequence[AcceptedKeyframe], count: int) -> dict[Cla
 
 
 def until_next(stated: Mapping[int, Collection[Claim]], count: int) -> dict[Claim, list[Range]]:
-    """Return the ranges of statements, each of which holds until the next frame with statements.
+    """Return the ranges of statements; a statement holds until the next frame with statements.
 
     The first statements also hold before their frame.
 

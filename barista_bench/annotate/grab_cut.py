@@ -82,7 +82,7 @@ def _segment(picture: NDArray[np.uint8], prompt: ShapePrompt) -> SegmentedMask:
         most = math.inf
         for start, end in pairwise([*starts, len(clicks)]):
             before = inside
-            # People correct the largest error first.
+            # People usually correct the largest error first.
             limit = max(most, _FREE_GROWTH * before.sum()) if clicks[start][1] else math.inf
             inside = _correct(before, crop, marks, clicks[:end], start, reach, limit)
             change = int((inside ^ before).sum())

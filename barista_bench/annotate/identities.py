@@ -24,7 +24,7 @@ _REMEDY = "see edits.jsonl of the video; `undo` names a line of it"
 
 
 class KeyframeGroup(NamedTuple):
-    """Keyframes that are propagated together, in order."""
+    """Keyframes, in order, that are propagated together."""
 
     number: int
     keyframes: list[records.AcceptedKeyframe]
@@ -112,7 +112,7 @@ class Identities:
 
 
 def _edits_in_force(edits: Sequence[records.SignedEdit]) -> list[records.Merge | records.Split | records.Rename]:
-    """Return the edits that are not undone. An undo can itself be undone."""
+    """Return the edits that are not undone. A person can also undo an undo."""
     in_force: dict[int, records.Edit] = dict(enumerate((signed.edit for signed in edits), start=1))
     for line in range(len(edits), 0, -1):
         edit = in_force.get(line)

@@ -217,7 +217,7 @@ class VideoFiles(NamedTuple):
         return [edit for _, edit in lines]
 
     def identities(self) -> Identities:
-        """Return the objects of the tracks. Raises DataError for an impossible edit."""
+        """Return the identities of the objects in the tracks. Raises DataError for an impossible edit."""
         return Identities(self.accepted(), self.links(), self.edits())
 
     def tracks(self) -> Iterator[records.TrackLine]:

@@ -90,7 +90,7 @@ class ObjectDetector:
         return cls(model, processor, ModelIdentity(f"detector:{name}", revision_of(name, model.config)))
 
     def detect(self, picture: NDArray[np.uint8], labels: Sequence[str]) -> list[Detection]:
-        """Return detections of the labels in an RGB picture (height, width, 3), in the model's order."""
+        """Return detections of the labels in an RGB picture (height, width, 3), in the order that the model returns."""
         import torch
 
         height, width = picture.shape[:2]
@@ -195,7 +195,7 @@ class SegmentedMask(NamedTuple):
 
 
 ShapePrompt: TypeAlias = "tuple[tuple[float, float, float, float] | None, Sequence[PromptPoint]]"
-"""A box (left, top, right, bottom) in pixels, or points, or both."""
+"""A box (left, top, right, bottom) in pixels, or points, or a box with points."""
 
 
 class Segmenter(Protocol):

@@ -33,7 +33,7 @@ from barista_bench.scene_graph.masks import Rle, decode_mask, encode_mask, mask_
 if TYPE_CHECKING:
     import torch
 
-_REACH = 500  # frames, as in the paper
+_REACH = 500  # distance between keyframes in frames, as in the paper
 _TRACKERS = {
     "sam2_video": "Sam2VideoModel",
     "sam3_tracker_video": "Sam3TrackerVideoModel",
@@ -246,7 +246,7 @@ class _Tracking:
         self._session.obj_with_new_inputs = numbers
 
     def _run(self, frame: int, image: NDArray[np.uint8], *, reverse: bool) -> dict[str, _Tracked]:
-        """Return the tracker's masks of all objects added so far."""
+        """Run one frame, and return the tracker's masks of all objects added so far."""
         import torch
 
         with torch.inference_mode():

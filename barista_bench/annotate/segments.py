@@ -55,8 +55,8 @@ def filtered_signal(confidence: NDArray[np.float64], fps: float, median_s: float
 def choose_keyframes(segments: Sequence[tuple[int, int]], frame_count: int, reach: int) -> list[int]:
     """Return the centre of each segment, and as few further frames, evenly spaced, as the reach requires.
 
-    Neighbouring keyframes are at most `reach` frames apart. The same holds for each end of the video and its nearest
-    keyframe. A video without segments has a keyframe in its middle.
+    Neighbouring keyframes are at most `reach` frames apart. Each end of the video is at most `reach` frames from its
+    nearest keyframe. A video without segments has a keyframe in its middle.
 
     Args:
         segments: the ranges from `interaction_segments`.

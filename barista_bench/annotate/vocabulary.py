@@ -19,7 +19,7 @@ from barista_bench.scene_graph.domain import Domain, load_domain
 
 
 class Term(NamedTuple):
-    """The value of an attribute or of a relation."""
+    """A value of an attribute or of a relation, with its type."""
 
     type: str
     value: str

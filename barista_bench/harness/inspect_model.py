@@ -104,7 +104,7 @@ def sample_of(state: TaskState) -> tuple[QuestionSet, ScoredSample]:
 
 
 def kept_fields(sample: ScoredSample, state: TaskState) -> dict[str, Any]:
-    """Return the fields of a sample that a score stores, to compute scores over all samples."""
+    """Return the fields of a sample that its score stores, so that scores over all samples can be computed."""
     return {
         "record": msgspec.to_builtins(sample.record),
         "boxes": state.store.get(BOXES),

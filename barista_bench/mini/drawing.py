@@ -62,7 +62,7 @@ class Shape:
     outlines: tuple[tuple[Point, ...], ...]
     colour: RGB
     opacity: int
-    kind: str  # "paint" belongs to the object; "shade" stays within what is painted; "shadow" belongs to no object
+    kind: str  # "paint" belongs to the object; "shade" stays within the painted area; "shadow" belongs to no object
 
 
 @dataclass
@@ -148,7 +148,7 @@ class Sprite:
     """
 
     weighted: NDArray[np.uint16]  # (rows, columns, 3), at most 255 * 255
-    clear: NDArray[np.uint16]  # (rows, columns, 1), 255 - opacity
+    clear: NDArray[np.uint16]  # (rows, columns, 1), holds 255 - opacity
     mask: NDArray[np.bool_]  # (rows, columns), in Fortran order like the frame's object map
     left: int
     top: int
@@ -314,7 +314,7 @@ def _steam(c: Canvas, _: RGB, phase: int) -> None:
 
 
 def _button(c: Canvas, colour: RGB, pressed: int) -> None:
-    """Draw a button; `pressed` 1 shows it pushed in and lit."""
+    """Draw a button; with `pressed` 1, the button is pushed in and lit."""
     c.oval(0, 0, 9, 9, dark(PALETTE["silver"], 40))
     c.oval(0, 0, 7, 7, mix(colour, (255, 250, 190), 55) if pressed else colour)
     c.shade(200).ring(0, 0, 4, 4, 1, PALETTE["black"] if sum(colour) > 360 else (240, 240, 240))

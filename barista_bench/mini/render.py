@@ -56,7 +56,7 @@ class PlacedSprite:
 
 
 class KitchenScene:
-    """The timeline seen through a camera. `view_width` is the picture's width in kitchen units."""
+    """Shows the timeline through a camera. `view_width` is the width of the picture in kitchen units."""
 
     def __init__(self, timeline: Timeline, colours: dict[str, str], view_width: int, shake_seed: int) -> None:
         self._timeline = timeline
@@ -88,7 +88,7 @@ class KitchenScene:
         return path
 
     def camera(self, beat: int) -> tuple[int, int]:
-        """Return the top left corner of the view in 1/FINE kitchen units, with the slight sway of a head."""
+        """Return the top left corner of the view in 1/FINE kitchen units; it sways slightly, like a head."""
         tick, rest = divmod(beat, BEATS)
         (xa, ya), (xb, yb) = self._path[tick], self._path[min(tick + 1, len(self._path) - 1)]
         x, y = xa + (xb - xa) * rest // BEATS, ya + (yb - ya) * rest // BEATS

@@ -82,7 +82,7 @@ class Timeline:
 
 
 class Stage:
-    """Plays acts one after the other, moving the objects of one preparation."""
+    """Plays acts one after the other, and moves the objects of one preparation."""
 
     def __init__(self, preparation: str, homes: dict[str, PropPlace]) -> None:
         """`homes` replaces the places where the objects are at the start."""

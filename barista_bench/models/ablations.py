@@ -1,4 +1,4 @@
-"""The same model with less to see: how much of a score is due to the images, and how much to the question.
+"""Runs the same model with less to see, to learn how much of a score comes from the images.
 
     text_only         no images; the text stays word for word
     first_frame       the first image only
@@ -129,7 +129,7 @@ _CHANGES: Mapping[str, Change] = dict(zip(ABLATIONS, (text_only, first_frame, sh
 
 
 def _with_images(request: Request, indices: Sequence[int]) -> Request:
-    """Return the request with only these images, renumbered."""
+    """Return the request with only the images at `indices`, renumbered."""
     parts: list[TextPart | ImagePart] = []
     for part in request.prompt.parts:
         if isinstance(part, TextPart):
@@ -156,7 +156,7 @@ class _Ablation:
 
     def change(self, request: Request) -> Request:
         """Return the request for the wrapped model."""
-        request.check_images()  # dropping images must not hide that a caller miscounted them
+        request.check_images()  # checked first, since dropping images could hide that a caller has miscounted them
         return self._change(request)
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401  (what only some models say)
@@ -190,7 +190,7 @@ class _StreamingAblation(_Ablation):
         return self.model.window
 
     def stream(self, requests: Iterable[Request], config: GenerationConfig) -> Iterator[AnsweredRequest]:
-        """Change each request when the model takes it. Each answer comes with the original request."""
+        """Change each request when the model takes it. Each answer is returned with the original request."""
         originals: dict[str, Request] = {}
 
         def changed_requests() -> Iterator[Request]:

@@ -45,7 +45,7 @@ def answer_grammar(schema: Schema, thought: tuple[str, str] | None = None, *, op
     if thought is None:
         return f"start: / ?/ answer\nanswer: %json {value}\n"
     opening, closing = thought
-    if closing.startswith("<"):  # a separate token, which no text can imitate
+    if closing.startswith("<"):  # the tag is a special token, which no text can imitate
         thought_end = f"thought {closing} {_AFTER_THOUGHT}"
         rule = "thought: /(?s:.*)/"
     else:
@@ -84,7 +84,7 @@ def _refusal(schema: Schema) -> str:
 
 
 def _inner_schemas(schema: Schema) -> Iterator[tuple[list[str], dict[str, Any]]]:
-    """Yield the schemas directly inside a schema, each with the steps to it."""
+    """Yield the schemas directly inside a schema, each with the keys that lead to it."""
     for key, value in schema.items():
         if key in _VALUE_KEYWORDS:
             continue

@@ -35,7 +35,7 @@ OTHER_TAGS = (
     ("<unused94>", "<unused95>"),  # MedGemma
     ("<|channel|>analysis<|message|>", "<|channel|>final<|message|>"),  # gpt-oss
 )
-"""Tags of other models: see `tags_in`."""
+"""Tags of other models; `tags_in` uses them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ def split_reasoning(text: str, tags: tuple[str, str] = THINK_TAGS) -> tuple[str 
     """
     opening, closing = tags
     thought, closed, answer = text.rpartition(closing)
-    if opening in answer:  # never closed: the text before the tag is not an answer either
+    if opening in answer:  # the tag never closed: the text before it is not an answer either
         thought, answer = text, ""
     elif not closed:
         return None, text.lstrip(" ")
@@ -146,7 +146,7 @@ def is_still_thinking(text: str, tags: tuple[str, str] = THINK_TAGS) -> bool:
 
 
 def cut_at_stop(answer: str, stop: Sequence[str]) -> str:
-    """Return the answer up to the first of the stop texts.
+    """Return the part of the answer before the first stop text.
 
     >>> cut_at_stop("left END right", ["STOP", "END"])
     'left '
@@ -154,7 +154,8 @@ def cut_at_stop(answer: str, stop: Sequence[str]) -> str:
     return answer[: min((index for index in map(answer.find, stop) if index >= 0), default=len(answer))]
 
 
-_NEVER = -9000.0  # log-probabilities of tokens that a schema excludes: -infinity, or what vLLM's worker writes for it
+# Log-probability of tokens that a schema excludes: -infinity, or the number that vLLM's worker writes instead.
+_NEVER = -9000.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +259,7 @@ class AnswerReader:
         )
 
     def _thinking_tokens(self, row: GeneratedRow, steps: Sequence[int], text: str) -> int:
-        """Count generated tokens up to and including the last closing tag."""
+        """Count the generated tokens up to the end of the last closing tag."""
         before, closed, _ = text.rpartition(self.tags[1])
         if not closed:
             return 0

@@ -118,7 +118,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class TokenLogprob:
-    """One generated token, its natural log-probability, and the likeliest tokens in its place (including itself)."""
+    """One generated token, its natural log-probability, and the likeliest tokens at its position (including itself)."""
 
     token: str
     logprob: float
@@ -162,7 +162,7 @@ class Failure:
 
     @classmethod
     def of(cls, error: BaristaError) -> Failure:
-        """Return the failure of a sample whose request could not be made."""
+        """Return a failure for a sample whose request could not be made."""
         return cls(str(error), isinstance(error, TaskError))
 
 
@@ -213,7 +213,7 @@ class Model(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class AnsweredRequest:
-    """A finished request: one entry for each of its seeds, and the seconds of generation that it took."""
+    """A finished request: one entry for each of its seeds, and the seconds that generation took."""
 
     request: Request
     completions: list[Completion | Failure]
@@ -239,7 +239,7 @@ class StreamingModel(Model, Protocol):
 
 
 class NumberedStream:
-    """Methods of a `StreamingModel`, built on a method that yields answers with the numbers of their requests."""
+    """Implements `StreamingModel` with a method that yields answers together with the numbers of their requests."""
 
     def _numbered_answers(
         self, requests: Iterable[Request], config: GenerationConfig, *, at_once: bool
@@ -316,7 +316,7 @@ def sees_videos(identity: ModelIdentity) -> bool:
 
 
 def tells_own_times(identity: ModelIdentity) -> bool:
-    """Return True if the times of an example's frames are part of this model's input."""
+    """Return True if the input of this model includes the times of an example's frames."""
     return identity.settings.get(TIMES_SETTING) in (OWN_TIMES, ONE_RATE)
 
 

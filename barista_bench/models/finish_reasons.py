@@ -40,7 +40,6 @@ _MAX_READ = 200  # characters
 
 
 def _simplify(text: str) -> str:
-    """Return letters and digits of a text, in lower case."""
     return re.sub(r"[\W_]+", "", text).casefold()
 
 
@@ -57,7 +56,7 @@ def said_reason(reason: object) -> str:
 
 
 def meaning_of(reason: object) -> Meaning | None:
-    """Return the meaning of a reason, independent of case, prefix and separators; None if it is unknown.
+    """Return the meaning of a reason, ignoring case, prefix and separators; None if the reason is unknown.
 
     >>> meaning_of("stop"), meaning_of("FinishReason.MAX_TOKENS"), meaning_of("STOP_REASON_END_TURN")
     ('finished', 'length', 'finished')

@@ -150,7 +150,6 @@ class PredictionsModel:
 
 
 def _read_file(path: Path) -> tuple[PredictionHeader | None, Answers, str]:
-    """Return the header if present, the answers, and the SHA-256 of the file."""
     header: PredictionHeader | None = None
     answers: Answers = {}
     try:
@@ -183,7 +182,7 @@ def _header(path: Path, line: bytes) -> PredictionHeader | None:
 
 def _row(path: Path, number: int, line: bytes) -> PredictionRow:
     try:
-        line.decode("utf-8")  # the decoder does not check raw fields
+        line.decode("utf-8")  # the decoder does not check the encoding of raw fields
         row = _ROW.decode(line)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise DataError(f"{path}: line {number}: {error}. Fix: write {_FIELDS}") from error

@@ -105,7 +105,7 @@ def graph_of_rows(
 
 
 class _RowGraph:
-    """Collects the graph of one video."""
+    """Builds the graph of one video."""
 
     def __init__(
         self, video_id: str, rows: Rows, domain: Domain, *, fps: float | None, complete: Collection[str]

@@ -77,11 +77,11 @@ class OpenedSource(ABC):
 
     video_ids: Sequence[str]
     terms: Terms | None = None
-    """Terms of this copy of the dataset, if they differ from the reader's."""
+    """Terms of this copy of the dataset, if they differ from the terms of the reader."""
 
     @property
     def tally(self) -> ImportTally:
-        """Counts of records that belong to no single video."""
+        """Counts of records that belong to no single video of the dataset."""
         return ImportTally()
 
     @abstractmethod
@@ -124,7 +124,7 @@ def relation_words(domain: Domain) -> dict[str, tuple[str, str]]:
     for value, place in domain.places.items():
         words |= dict.fromkeys((place.words, value), (domain.place_type, value))
     words |= {word: words[same] for word, same in _SAME_PLACE.items() if same in words}
-    for value, verb in domain.contacts.items():  # "holding" is a contact, though a jar may be "holding" sugar
+    for value, verb in domain.contacts.items():  # "holding" is a contact, even though a jar may be "holding" sugar
         words |= dict.fromkeys((verb.do, verb.does, verb.doing, value), (domain.contact_type, value))
     return words
 

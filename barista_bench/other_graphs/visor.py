@@ -99,7 +99,7 @@ class _File(msgspec.Struct):
 
 
 class _AnnotatedPicture(NamedTuple):
-    """An annotated picture: its number, its file, and its entities."""
+    """An annotated picture: its number, file and entities."""
 
     number: int
     path: Path

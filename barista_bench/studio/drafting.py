@@ -36,7 +36,7 @@ def _boxes(graph: VideoGraph, place: WordPlace) -> list[tuple[float, ...]]:
 
 
 class FinishedDraft(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The lines of a domain file, from the page."""
+    """The finished lines of a domain file, as the page sends them."""
 
     lines: tuple[str, ...]
 

@@ -45,7 +45,7 @@ class ExploreRoutes(View):
         }
 
     def _search(self, video_id: str, text: str) -> Json:
-        """Return the results of `search`, with the seconds of their ranges if the video file exists."""
+        """Return the results of `search`; if the video file exists, also the times of their ranges in seconds."""
         found = search(self._workspace.graph(video_id), text)
         frames = {frame for row in found["rows"] + found["nearest"] for span in row["ranges"] for frame in span}
         return {**found, "seconds": self._seconds_of(video_id, frames) if frames else {}}

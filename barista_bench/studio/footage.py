@@ -68,7 +68,6 @@ def jpeg(image: Image.Image) -> bytes:
 
 
 def cache_folder() -> Path:
-    """Return the folder of the copies."""
     return user_cache("videos")
 
 
@@ -178,7 +177,6 @@ def _has_small(path: Path) -> bool:
 
 
 def _path_of_small_copy(file: Path) -> Path:
-    """Return the path of the small copy beside a copy."""
     return file.with_name(f"{file.stem}-small.mp4")
 
 

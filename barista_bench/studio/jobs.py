@@ -28,7 +28,7 @@ MOST_KEPT = 50
 MOST_OUTPUT = 64 * 2**10
 """Bytes that are kept from the end of a job's output."""
 GRACE = 5.0
-"""Seconds between the request to end and the kill."""
+"""Seconds between asking a process to end and killing it."""
 _READ = 2**14
 
 
@@ -62,7 +62,8 @@ class StudioJob:
     def row(self) -> Json:
         """Return the job as a row of the table."""
         lines = bytes(self._output).decode(errors="replace").split("\n")
-        text = "\n".join(line.rstrip("\r").rsplit("\r")[-1] for line in lines)  # a progress bar overwrites itself
+        # Keeps only the last state of a progress bar, which overwrites itself.
+        text = "\n".join(line.rstrip("\r").rsplit("\r")[-1] for line in lines)
         return {
             "number": self.number,
             "title": self.title,

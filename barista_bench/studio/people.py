@@ -68,7 +68,7 @@ class PersonAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, slots=True)
 class AskedTask:
-    """A task with the question of each of its examples."""
+    """A task, and the question for each of its examples."""
 
     opened: OpenedTask
     inputs: Sequence[AskedInput]
@@ -116,7 +116,7 @@ class PersonRuns:
         self._claimed: set[Path] = set()
 
     def questions(self, task: AskedTask, positions: Iterable[int]) -> Iterator[SampledQuestion]:
-        """Return the examples at these positions of a task as questions."""
+        """Return the examples at these positions of a task, as questions."""
         opened_task, examples = task.opened.task, task.opened.examples.examples
         key_of = sample_keys(asdict(self.identity), asdict(task.config.generation))
         for position in positions:

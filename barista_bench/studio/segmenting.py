@@ -27,7 +27,7 @@ Points = Annotated[list[PromptPoint], msgspec.Meta(max_length=4000)]
 
 
 class MaskQuestion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A box (left, top, right, bottom), points, or both, in pixels of the frame."""
+    """A box (left, top, right, bottom), points, or a box with points, in pixels of the frame."""
 
     video: Name
     frame: Frame

@@ -47,7 +47,7 @@ _JOIN_PAGE = (
 
 
 class ParticipantGuard(Guard):
-    """Admits requests with a token of the study, from the participant's page or by the link."""
+    """Admits requests that have a token of the study, from the participant's page or through the link."""
 
     stranger_text = "This link is not valid here, or has been replaced. Please ask whoever sent it for a new one."
 

@@ -75,9 +75,9 @@ class View:
     """A part of the studio: the requests that the page may make, by path."""
 
     reads: Mapping[str, Callable[[Mapping[str, str]], Json]] = {}
-    """Read requests of the page, each with the query of the address."""
+    """Read requests that the page may make, by path; each function receives the query of the address."""
     writes: Mapping[str, Callable[[bytes], Json]] = {}
-    """Write requests of the page, each with the body."""
+    """Write requests that the page may make, by path; each function receives the body."""
 
 
 @dataclass

@@ -32,7 +32,7 @@ from barista_bench.media.video.index import AV_ERRORS, VideoIndex, open_video, r
 
 Take: TypeAlias = Callable[[VideoFrame, int], None]
 """Function that receives a decoded frame and its index."""
-_LANES = 2  # decoders that work at the same time
+_LANES = 2  # number of decoders that work at the same time
 _EARLIER = 2  # number of keyframes to step back before the whole file is decoded
 _MOST_REORDERED = 16
 """Most pictures that a decoder holds back to reorder them for display; H.264 and HEVC allow no more."""
@@ -93,7 +93,7 @@ class _Decoder:
                 break
             if not started:
                 if packet.is_keyframe and packet.pts > key_pts:
-                    return  # the seek went too far
+                    return  # the seek landed too late
                 started = packet.pts == key_pts
                 if not started:
                     continue

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 CACHE_BYTES = 512 * 2**20
-"""Limit of the cache: 170,000 frames of a model with 768 dimensions."""
+"""Limit of bytes for the cache, enough for 170,000 frames of a model with 768 dimensions."""
 _OUT_OF_MEMORY = "does not fit into memory. Fix: use a larger GPU, a smaller model, or half precision"
 
 Content = TypeVar("Content")

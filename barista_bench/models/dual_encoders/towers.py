@@ -26,7 +26,7 @@ Encoded = dict[str, "torch.Tensor"]
 _PADDED = frozenset({"siglip", "siglip2"})
 """Families that were trained on texts padded to the full length. These models read the last token of a text."""
 _PADDED_TOKENS = 64
-_NO_LIMIT = 1_000_000  # a tokenizer without a limit claims a far larger one
+_NO_LIMIT = 1_000_000  # a tokenizer without a limit reports a far larger number
 
 
 class Towers(ABC):
@@ -36,7 +36,7 @@ class Towers(ABC):
     """`frames` or `video`."""
     pooling: str
     frames: int | None = None
-    """Frames of a unit; None for any number."""
+    """Number of frames in a unit; None for any number."""
 
     def __init__(self, name: str, model: Pretrained, processor: Pretrained) -> None:
         self.name, self.model, self.processor = name, model, processor
@@ -52,7 +52,7 @@ class Towers(ABC):
 
     @abstractmethod
     def split(self, images: Images) -> list[tuple[Image.Image, ...]]:
-        """Return the units of a request's images, in order."""
+        """Split a request's images into units, in order."""
 
     @abstractmethod
     def embed(self, units: Sequence[Images]) -> list[torch.Tensor]:
@@ -70,7 +70,7 @@ class Towers(ABC):
         return list(self._vectors(self.model.get_text_features, dict(tokens), "text"))
 
     def cosines(self, units: Sequence[torch.Tensor], texts: Sequence[torch.Tensor]) -> list[float]:
-        """Return the cosine of the images with each of the texts; NaN for an undefined embedding."""
+        """Return the cosine of the images with each text; NaN if an embedding is undefined."""
         import torch
 
         pooled, stacked = self.pool(units), torch.stack(list(texts)).double()

@@ -2,9 +2,9 @@
 
 Some processors and models give wrong answers in batches without an error: they do not shift indices into the patches of
 a batch, or attend to padding. Answers cannot show whether such a fault or rounding caused a difference, since batches
-round differently and can break a near tie in another way. Logits can. Measured over 50 tiny architectures on a CPU (two
-examples of unequal length, eight greedy steps), the differences are, as a fraction of the logits' spread: correct
-batches differ by up to 0.000002 in float32, 0.002 in float16 and 0.016 in bfloat16. Batches of four faulty
+round differently and can break a near tie in another way. Logits can. The differences were measured over 50 tiny
+architectures on a CPU (two examples of unequal length, eight greedy steps), as a fraction of the logits' spread.
+Correct batches differ by up to 0.000002 in float32, 0.002 in float16 and 0.016 in bfloat16. Batches of four faulty
 architectures differ by 0.0015 to 1.2. Batches with exchanged images differ by 0.14 or more, with three exceptions. Real
 models are deeper and round more often, so the tolerance is larger than these differences by rounding.
 
@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import torch
 from transformers import PreTrainedModel
 
-_STEPS = 8  # tokens of each answer that are compared
+_STEPS = 8  # number of tokens of each answer that are compared
 _LEAST_TOLERANCE = 0.001
 _ROUNDINGS = 12  # times the smallest step of the number type at 1, which is 0.0078 in bfloat16
 
@@ -49,7 +49,7 @@ class BatchCheck:
 
     @property
     def finding(self) -> str:
-        """The outcome in words, for the log."""
+        """The outcome as text for the log."""
         if self.distance is None:
             return f"two examples that succeed alone fail together: {self.error}"
         far = f"{self.distance:.2g} from those alone (rounding: up to {self.tolerance:.2g})"

@@ -18,7 +18,7 @@ _START = 8  # prompts per batch where memory cannot be measured
 _MAX_PROMPTS = 32  # largest batch that `auto` plans: larger batches gain little, and their images fill the memory
 _SPARE = 0.8  # fraction of the free memory that `auto` uses; fragmentation needs the rest
 _WINDOW = 8  # batches to have at hand
-_MAX_WINDOW = 128  # limit of requests at hand, since each holds its images
+_MAX_WINDOW = 128  # limit of requests at hand; the reason is that each request holds its images
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class BatchBudget:
         self.most = (_MAX_PROMPTS if self.memory else _START) if automatic else checked_size(batch_size)
         self._bytes_per_token: float | None = None
         self._measured: int | None = None  # number of padded tokens that fit into the free memory
-        self._halved: int | None = None  # padded tokens that are planned after running out of memory
+        self._halved: int | None = None  # number of padded tokens to plan with after running out of memory
         self._fitted: list[_Size] = []
         self._failed: list[_Size] = []
         self._one_by_one = False
@@ -147,7 +147,7 @@ class CudaMemory:
         self._devices, self._before = tuple(devices), dict.fromkeys(devices, 0)
 
     def begin(self) -> None:
-        """Start to measure the peak of a batch."""
+        """Begin to measure the peak memory of a batch."""
         import torch
 
         for device in self._devices:
@@ -155,7 +155,7 @@ class CudaMemory:
             self._before[device] = torch.cuda.memory_allocated(device)
 
     def peak_bytes(self) -> int:
-        """Return the bytes that the batch added at its peak."""
+        """Return the bytes by which the batch increased the memory at its peak."""
         import torch
 
         return max(torch.cuda.max_memory_allocated(device) - self._before[device] for device in self._devices)

@@ -148,7 +148,7 @@ class NanCheck(LogitsProcessor):
         return scores
 
 
-_SPARE_TOKENS = 4  # a token writes a byte or more, unless it starts within a character
+_SPARE_TOKENS = 4  # a token writes at least one byte, unless it starts within a character
 
 
 class Thoughts:
@@ -333,7 +333,7 @@ def _next_inputs(model: PreTrainedModel, outputs: object, kwargs: dict[str, obje
     return model._update_model_kwargs_for_generation(
         outputs,
         kwargs,
-        is_encoder_decoder=False,  # Llama 3.2 Vision has no default for it
+        is_encoder_decoder=False,  # Llama 3.2 Vision has no default for this
     )
 
 

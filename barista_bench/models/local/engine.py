@@ -176,7 +176,7 @@ class Engine:
             if isinstance(prepared, Failure):
                 yield entry.index, AnsweredRequest(entry.request, [prepared for _ in seeds], 0.0)
             else:
-                # Greedy decoding has a single answer for all seeds.
+                # Greedy decoding gives all seeds the same answer.
                 answers = by_slot[entry.index]
                 is_greedy = config.temperature <= 0
                 completions = repeat_answer(answers[0], len(seeds)) if is_greedy else [answers[slot] for slot in seeds]
@@ -190,7 +190,7 @@ class Engine:
         while pending:
             batch = pending.pop()
             samples, columns = _size(batch)
-            # Do not try batches known to be too large: the budget may have shrunk since the batch was made.
+            # Do not try batches that are known to be too large: the budget may have shrunk since the batch was made.
             outcome = self._attempt(batch, config) if self.budget.fits(len(batch), samples, columns) else None
             if isinstance(outcome, list):
                 for job, completions in zip(batch, outcome, strict=True):

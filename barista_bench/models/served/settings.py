@@ -143,7 +143,7 @@ class ServedSettings(GeneratorSettings):
 
     @property
     def is_default_host(self) -> bool:
-        """True if the server is OpenAI's, over https."""
+        """True if the server is OpenAI's own server, over https."""
         parts, default = urlsplit(self.url), urlsplit(DEFAULT_URL)
         return (parts.scheme, parts.hostname, parts.port or 443) == (default.scheme, default.hostname, 443)
 

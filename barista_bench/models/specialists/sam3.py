@@ -150,7 +150,7 @@ class Sam3Grounder:
         return [[answers[index]] * len(request.seeds) for index, request in enumerate(requests)]
 
     def _refusal(self, request: Request) -> Failure | None:
-        """Return the failure of a request that cannot be answered; None for a valid request."""
+        """Return the failure for a request that cannot be answered; None for a valid request."""
         request.check_images()
         if wants_masks(request):
             if problem := problem_with(request):

@@ -197,7 +197,7 @@ class VllmModel(NumberedStream):
             "max_tokens": config.max_new_tokens,
             "stop": stop,
             "include_stop_str_in_output": True,
-            "ignore_eos": True,  # vLLM adds the tokenizer's end token to the checkpoint's
+            "ignore_eos": True,  # otherwise vLLM adds the tokenizer's end token to the end tokens of the checkpoint
             "stop_token_ids": sorted(ends),
             "detokenize": bool(stop),
             "skip_special_tokens": False,
@@ -221,7 +221,7 @@ class VllmModel(NumberedStream):
             failure = Failure(with_remedy(problem, remedy) if remedy else problem)
             return AnsweredRequest(request, [failure] * seeds, 0.0)
         entries = [self._completion(sample, call, message.prompt_tokens, config) for sample in message.samples]
-        # Greedy decoding has a single answer for all seeds.
+        # Greedy decoding gives all seeds the same answer.
         entries = entries if config.temperature > 0 else repeat_answer(entries[0], seeds)
         return AnsweredRequest(request, entries, outcome.seconds)
 

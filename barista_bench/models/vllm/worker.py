@@ -154,7 +154,6 @@ def _media(images: list[Any], videos: list[dict[str, Any]]) -> dict[str, list[An
 
 
 def _strip_ending(name: str) -> str:
-    """Return the id without the random ending that vLLM adds to some ids."""
     return name.partition("-")[0]
 
 

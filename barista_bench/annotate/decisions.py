@@ -102,8 +102,8 @@ class Decisions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 def read_decisions(path: Path) -> Decisions:
     """Read decisions from a JSON file, or confidences from a CSV file.
 
-    The CSV file has the columns `frame` and `confidence`, and the name of its video. Raises DataError, which names the
-    file and the field or line.
+    The CSV file is named after its video, and has the columns `frame` and `confidence`. Raises
+    DataError, which names the file and the field or line.
     """
     content = read_bounded(path, MAX_BYTES, remedy="name the file of decisions")
     if path.suffix.casefold() == ".csv":

@@ -96,7 +96,7 @@ def _segment(picture: NDArray[np.uint8], prompt: ShapePrompt) -> SegmentedMask:
 
 
 def _begins_correction(clicks: Sequence[Click], number: int, reach: float) -> bool:
-    """Return True if a click begins a correction, and False if it continues a stroke: many points that make one cut."""
+    """Return True if a click begins a correction, and False if it continues a stroke of several points."""
     (place, is_inside), (previous, was_inside) = clicks[number], clicks[number - 1]
     is_far = np.hypot(place[0] - previous[0], place[1] - previous[1]) > _PATCH * reach
     return number == 0 or is_inside != was_inside or bool(is_far)

@@ -151,7 +151,7 @@ class CopyNearest:
         return None if is_empty(rle) else PropagatedMask(rle, 1 / (1 + abs(nearest.frame - frame)))
 
     def _move(self, nearest: _Mention, other: _Mention, frame: int) -> Rle:
-        """Return the nearest mask, moved to its place on a frame.
+        """Return the mask for a frame: here the nearest mask unchanged.
 
         `other` is the mention on the other side of the frame. If there is none, it is the nearest mention again.
         """

@@ -194,11 +194,7 @@ class Pvsg(OpenedSource):
 def _pictures(
     part_folder: Path, video_id: str, meta: _Meta, tally: ImportTally
 ) -> tuple[Path | list[Path], Mapping[int, int], int, float]:
-    """Return the pictures, a map from annotated frames to their frames, the number of frames, and frames per second.
-
-    Pictures come from the folder of frames if it exists, or else from the video, as the frames nearest in time. If the
-    folder lacks a picture, the picture's frame is lost.
-    """
+    """Return the pictures, the picture frame of each annotated frame, the number of frames, and frames per second."""
     folder, count = confine(part_folder, "frames", video_id), meta.num_frames
     if folder.is_dir():
         first = _first_number(folder, count, tally)

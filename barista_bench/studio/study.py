@@ -30,7 +30,7 @@ STUDY_FILE, ANSWERS_FILE = "study.json", "answers.jsonl"
 MAX_STUDY = 256 * 2**20
 """Limit of bytes for the file; a question of a person takes about 100."""
 QuestionKind = Literal["practice", "item", "repeat", "attention"]
-"""`item` counts; `repeat` repeats an item; `attention` names its own answer."""
+"""`item` counts; `repeat` repeats an item; an `attention` question contains its own answer."""
 _ORIGIN = re.compile(r"https://[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::[0-9]{1,5})?")
 _REMOVED = frozenset({"address", "shared"})
 """Fields in studies of earlier versions, whose server used TLS itself."""

@@ -35,7 +35,7 @@ _POLICY = (
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 _REPORT_POLICY = "frame-ancestors 'none'"
-"""Policy of the report's frame; the report itself has a policy with the hashes of its script and style."""
+"""Policy that the server adds for the report, which itself has a policy with the hashes of its script and style."""
 WRITTEN = "/written/"
 _WRITTEN_POLICY = (
     "sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; "

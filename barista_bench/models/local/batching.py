@@ -18,7 +18,7 @@ _START = 8  # prompts per batch where memory cannot be measured
 _MAX_PROMPTS = 32  # largest batch that `auto` plans: larger batches gain little, and their images fill the memory
 _SPARE = 0.8  # fraction of the free memory that `auto` uses; fragmentation needs the rest
 _WINDOW = 8  # batches to have at hand
-_MAX_WINDOW = 128  # limit of requests at hand; the reason is that each request holds its images
+_MAX_WINDOW = 128  # limit of requests at hand, because each request holds its images
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,7 +57,7 @@ class Batcher:
     def _generate(self, batch: list[WaitingRequest]) -> None:
         try:
             completions = self._model.generate([queued.request for queued in batch], batch[0].config)
-        except Exception as error:  # any class: it is raised here again, and the other requests' threads report it too
+        except Exception as error:  # any class: it is raised again, also in the other requests' threads
             for queued in batch:
                 queued.completion = Failure(f"its batch failed: {type(error).__name__}: {error}")
             raise

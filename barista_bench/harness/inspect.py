@@ -121,9 +121,7 @@ def ask() -> Solver:
 
 @solver
 def oracle() -> Solver:
-    """Answer with the reference in the form of a model's answer: a score below the maximum shows a fault of the
-    pipeline.
-    """
+    """Answer with the reference in the form of a model's answer: any lower score shows a fault of the pipeline."""
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         questions = ours.questions_of(state)
@@ -136,7 +134,7 @@ def oracle() -> Solver:
 
 @metric(scores="unreduced")
 def compute_metrics() -> Metric:
-    """Return all scores of `barista-bench score`, over all samples, and the number of samples of each status.
+    """Return all scores of `barista-bench score` over all samples, and the number of samples of each status.
 
     `trained_on` is the number of these examples' videos that the model was trained on. Above 0, the scores get no rank.
     """
@@ -155,7 +153,7 @@ def compute_metrics() -> Metric:
 
 @scorer(metrics=[compute_metrics()])
 def answers() -> Scorer:
-    """Read each answer with the task's parser and compare it with the reference; a sample's value has scores by name."""
+    """Read each answer with the task's parser and compare it with the reference; a sample's value is scores by name."""
 
     async def score(state: TaskState, target: Target) -> Score:
         questions, sample = ours.sample_of(state)

@@ -74,7 +74,7 @@ def score_with_judge() -> Metric:
 
 @scorer(metrics=[score_with_judge()])
 def judge() -> Scorer:
-    """Let the model in the role `grader` score each answer; a sample's value is its scores by name."""
+    """Let the model in the role `grader` score each answer; a sample's value maps names to scores."""
 
     async def score(state: TaskState, target: Target) -> Score:
         questions, sample = ours.sample_of(state)

@@ -1,4 +1,4 @@
-"""Converts inspect_ai's messages, answers and samples to our types, and provides local checkpoints as `barista/PATH`."""
+"""Converts inspect_ai's messages, answers and samples to ours, and provides local checkpoints as `barista/PATH`."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def sample_of(state: TaskState) -> tuple[QuestionSet, ScoredSample]:
 
 
 def kept_fields(sample: ScoredSample, state: TaskState) -> dict[str, Any]:
-    """Return the fields of a sample that a score stores, to compute scores over all samples."""
+    """Return the fields of a sample that its score stores, so that scores over all samples can be computed."""
     return {
         "record": msgspec.to_builtins(sample.record),
         "boxes": state.store.get(BOXES),
@@ -215,7 +215,7 @@ _REFUSED = ("frequency_penalty", "presence_penalty", "logit_bias", "num_choices"
 
 
 def _generation(config: ai.GenerateConfig) -> GenerationConfig:
-    """Return generation settings, with the defaults of `run`; raise ConfigError for a setting that local models lack."""
+    """Return generation settings with the defaults of `run`; raise ConfigError for a setting that local models lack."""
     config_fields = config.model_dump(exclude_none=True)
     if refused := [name for name in _REFUSED if name in config_fields]:
         raise ConfigError(f"barista/ models take no {refused[0]}. Fix: leave it out")

@@ -47,9 +47,7 @@ class QuestionSet:
 
     @cached_property
     def settings(self) -> str:
-        """Return the settings, with paths, as JSON that `question_sets` reads in any process and folder of this
-        machine.
-        """
+        """Return the settings, with paths, as JSON for `question_sets` in any process and folder of this machine."""
         return self.config.model_dump_json(include={*QUESTION_SETTINGS}, exclude_unset=True)
 
     @cached_property
@@ -109,9 +107,7 @@ class QuestionSet:
         )
 
     def compute_metrics(self, samples: Sequence[ScoredSample]) -> dict[str, float]:
-        """Return the results of these samples: scores, means over repetitions, and the number of samples of each
-        status.
-        """
+        """Return the results of these samples: scores, means over repetitions, and the count of each status."""
         details = [group.resampled.statistics.published_metrics() for group in self.by_repetition(samples).values()]
         statuses = status_counts(sample.record.status for sample in samples)
         return {

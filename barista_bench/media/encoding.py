@@ -34,7 +34,9 @@ def encoder_frame(picture: Picture) -> av.VideoFrame:
 def encode_video(
     out: str | Path, pictures: Iterable[Picture | av.VideoFrame], *, size: tuple[int, int], fps: Fraction | int
 ) -> Path:
-    """Write H.264 in MP4, with one keyframe per second. The file appears only when it is complete.
+    """Write pictures as H.264 video in an MP4 file, with one keyframe per second.
+
+    The file appears only when it is complete.
 
     Args:
         out: target path; an existing file is replaced.
@@ -80,7 +82,7 @@ def encode_video(
 
 
 def resize_pictures(pictures: Iterable[Picture], size: tuple[int, int]) -> Iterator[Picture]:
-    """Resize pictures to (width, height) in pixels; pictures of that size stay unchanged."""
+    """Resize pictures to (width, height) in pixels; pictures that have this size stay unchanged."""
     for picture in pictures:
         if (picture.shape[1], picture.shape[0]) == size:
             yield picture

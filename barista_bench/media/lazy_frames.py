@@ -89,9 +89,7 @@ class LazyFrames:
     @overload
     def __getitem__(self, key: str) -> str | list[int]: ...
     def __getitem__(self, key: int | slice | str) -> "Images | LazyFrames | str | list[int]":
-        """Decode one image (H, W, 3) for an int; for a slice return lazy frames, for "video" or "indices" return the
-        field.
-        """
+        """Decode one image (H, W, 3) for an int; return lazy frames for a slice, and a field for its name."""
         if isinstance(key, str):
             return self._fields()[key]
         if isinstance(key, slice):

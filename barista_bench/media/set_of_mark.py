@@ -123,7 +123,7 @@ def _paint_strip(
 
 
 def _is_boundary(around: NDArray[np.int32]) -> NDArray[np.bool_]:
-    """Return the labelled pixels that have a 4-connected neighbour with another label, except at the rim of `around`."""
+    """Return the labelled pixels with a 4-connected neighbour of another label, except at the rim of `around`."""
     labels = around[1:-1, 1:-1]
     neighbours = (around[:-2, 1:-1], around[2:, 1:-1], around[1:-1, :-2], around[1:-1, 2:])
     differs = np.logical_or.reduce([neighbour != labels for neighbour in neighbours])

@@ -118,7 +118,7 @@ def folder_size(files: tuple[Path, ...]) -> tuple[int, int]:
 
 
 def read_image(path: Path) -> NDArray[np.uint8]:
-    """Return one frame as displayed: uint8 RGB, shape (H, W, 3). Raises VideoError naming the file."""
+    """Return one frame as displayed: uint8 RGB of shape (H, W, 3). Raises VideoError with the name of the file."""
     with _open_image(path) as image:
         upright = ImageOps.exif_transpose(image) if image.format == _ROTATES else image
         return np.asarray(upright.convert("RGB"), dtype=np.uint8)

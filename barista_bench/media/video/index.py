@@ -301,7 +301,7 @@ def _read_packets(container: InputContainer, stream: VideoStream, name: str) -> 
     by_pts = not container.format.name.startswith("mov")  # MP4 seeks by decoding time, Matroska by presentation time
     try:
         for packet in container.demux(stream):
-            if packet.size == 0:  # the last packet
+            if packet.size == 0:  # an empty packet marks the end
                 continue
             if packet.is_corrupt:
                 raise VideoError(_truncation_text(name, len(packets.pts), stream.frames))

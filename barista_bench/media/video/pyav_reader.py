@@ -32,7 +32,7 @@ from barista_bench.media.video.index import AV_ERRORS, VideoIndex, open_video, r
 
 Take: TypeAlias = Callable[[VideoFrame, int], None]
 """Function that receives a decoded frame and its index."""
-_LANES = 2  # decoders that work at the same time
+_LANES = 2  # number of decoders that work at the same time
 _EARLIER = 2  # number of keyframes to step back before the whole file is decoded
 _MOST_REORDERED = 16
 """Most pictures that a decoder holds back to reorder them for display; H.264 and HEVC allow no more."""
@@ -93,7 +93,7 @@ class _Decoder:
                 break
             if not started:
                 if packet.is_keyframe and packet.pts > key_pts:
-                    return  # the seek went too far
+                    return  # the seek landed too late
                 started = packet.pts == key_pts
                 if not started:
                     continue
@@ -108,7 +108,7 @@ class _Decoder:
         yield from context.decode(None)
 
     def forward(self) -> Iterator[tuple[int, VideoFrame, bool]]:
-        """Yield all frames in order, each with its index and True if undamaged; continue where the last call stopped."""
+        """Yield all frames in order, each with its index and True if undamaged; continue after the last call."""
         if self._in_order is None:
             self._in_order = checked_frames(self.container.decode(self.stream), self.context)
         for frame, is_sound in self._in_order:
@@ -186,7 +186,7 @@ class PyavReader(FrameReader):
             raise VideoError(f"{self.path}: frame {frame_names} cannot be decoded ({cause}). Fix: {REMUX}")
 
     def _find_group(self, lane: int, start: int, group: dict[int, int], take: Take) -> str:
-        """Take the frames of a group that decode from its keyframe or an earlier one; return why others may be missing."""
+        """Take the frames that decode from the group's keyframe or an earlier one; return why others may be missing."""
         cause = "it does not appear when decoding from any keyframe"
         for key in range(start, max(start - _EARLIER, 0) - 1, -1):
             is_first = key > 0

@@ -74,7 +74,7 @@ def _packets(container: InputContainer, stream: VideoStream) -> Iterator[Packet[
 
 
 def _presentation_times(source: Path) -> list[int]:
-    """Return the presentation time of each packet's picture, in ticks; packets are in file order."""
+    """Return the presentation time, in ticks, of the picture in each packet; packets are in file order."""
     index = video_index(stamp_of(source))
     container, stream = open_video(str(source), probe=True)
     with container:

@@ -1,5 +1,4 @@
-"""Cache values computed from an example or from a set of examples, since many answers are compared with each of them.
-"""
+"""Cache values computed from an example or a set of examples: many answers are compared with these values."""
 
 from __future__ import annotations
 

@@ -4,13 +4,13 @@ The same rules apply to every score of every command:
 
 - The variance of a score is the jackknife's: how much the score changes when each unit in turn is left out.
 - A score between two bounds (a score, 0 to 1; a difference of scores, -1 to 1) is treated as a fraction of independent
-trials. The number of trials is the number that would have this variance, reduced by Student's t for few units. The
-interval is Clopper and Pearson's for these trials. This is the interval of Korn and Graubard (Survey Methodology 24,
-1998) for proportions of clustered samples. It stays within the bounds and contains the score.
+  trials. The number of trials is the number that would have this variance, reduced by Student's t for few units. The
+  interval is Clopper and Pearson's for these trials. This is the interval of Korn and Graubard (Survey Methodology 24,
+  1998) for proportions of clustered samples. It stays within the bounds and contains the score.
 - If all units have the same value, the data do not show how other units differ. A kind of unit that does not occur
-among n units may have a frequency of up to 1 - 0.025^(1/n), and its value may be as far off as the bounds allow. At a
-bound this is Clopper and Pearson's interval of n trials: 4 of 4 videos without a mistake give [0.398, 1], 12 of 12 give
-[0.735, 1].
+  among n units may have a frequency of up to 1 - 0.025^(1/n), and its value may be as far off as the bounds allow. At a
+  bound this is Clopper and Pearson's interval of n trials: 4 of 4 videos without a mistake give [0.398, 1], 12 of 12
+  give [0.735, 1].
 - A score without bounds gets Student's interval.
 - Fewer than two units give no interval.
 
@@ -206,8 +206,7 @@ def _student(point: float, error: float, units: int, level: float) -> Interval |
 
 
 def _trial_ends(fraction: float, error: float, units: int, level: float) -> tuple[float, float]:
-    """Return Clopper and Pearson's interval for the number of trials with this standard error, reduced by Student's t.
-    """
+    """Return Clopper and Pearson's interval for the trials with this standard error, reduced by Student's t."""
     from scipy.special import betaincinv, ndtri  # imported on demand: this import takes longer than most commands
 
     tail = (1 - level) / 2

@@ -102,8 +102,7 @@ class Question(ABC):
         return None
 
     def frozen_question(self, example: Example) -> str | None:
-        """Return the sentence that the benchmark's own release freezes with an example; None if there is no sentence.
-        """
+        """Return the sentence that the benchmark's own release freezes with an example; None if there is none."""
         return None
 
     def choices(self, example: Example) -> Mapping[str, str]:

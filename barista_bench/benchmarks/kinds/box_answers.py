@@ -2,7 +2,8 @@
 
 The kinds of failure start from the matching of the task's score, and name only the boxes that were left unmatched.
 Unmatched boxes of reference and answer are paired by similarity, the closest pair first. A box without a partner is
-missed or hallucinated.
+missed or hallucinated. The JSON Schema of a box bounds coordinates by the widest range of all box formats for the
+frame.
 """
 
 from __future__ import annotations

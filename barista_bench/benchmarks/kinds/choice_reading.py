@@ -119,7 +119,7 @@ def _read_text(text: str, choices: Mapping[str, str], *, several: bool) -> Choic
 
 @dataclass(frozen=True, slots=True)
 class _Mention:
-    """Labels at the tokens [first, last).
+    """The labels at the tokens [first, last).
 
     `start` is the first token of any words before the labels that name them. `is_spread` means that a denial applies to
     the complete list of labels. `is_text` means that the mention is a choice's text without a letter.

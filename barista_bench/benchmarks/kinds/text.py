@@ -120,7 +120,7 @@ class TextTask(GraphTask[SamplingT]):
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
         """Return missing facts, and words that are in no fact, as in `explain`.
 
-        A fact is `missed`, or of its `replaced_kind` if the answer has other words of that kind instead.
+        A fact is `missed`, or has its `replaced_kind` if the answer has other words of that kind instead.
         """
         facts, objects = self.facts(example), self.described_objects(example)
         unexpected, answer = self._unexpected_words(example, prediction), self.text_of(prediction)

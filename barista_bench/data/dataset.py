@@ -421,8 +421,9 @@ def _linked_digest(sha256: str, indices: Sequence[int], example: Example) -> str
 
 
 def recorded_root(data: str | Path) -> Path | None:
-    """Return the folder of the videos from which linked frames were built. Raises DataError if `data` is not a built
-    folder.
+    """Return the folder of the videos from which linked frames were built; None if it is not recorded.
+
+    Raises DataError if `data` is not a built folder.
     """
     recorded = read_manifest(data).get("data_root")
     if not isinstance(recorded, str) or "\0" in recorded:

@@ -262,7 +262,7 @@ class _Work:
             dataset_name=self.origin.benchmark.name,
             config_name=name,
             hash=entry,
-            config_id=datasets.BuilderConfig(name).create_config_id({"entry": entry}),  # what `entry=` will look for
+            config_id=datasets.BuilderConfig(name).create_config_id({"entry": entry}),  # the name behind `entry=`
             sampling=self.overrides.get(name, {}),
             options=plan.task.chosen if plan else {},
             **self.settings,
@@ -310,7 +310,7 @@ def _prepare(builder: BenchmarkBuilder, num_proc: int) -> None:
 def _export(builder: BenchmarkBuilder, folder: Path) -> dict[str, int]:
     """Write Parquet shards with the Hub's names.
 
-    Graph tables get one shard per video, so that you can fetch one video.
+    Graph tables get one shard per video, so that you can fetch a single video.
 
     A reader's workers and processes share the shards between them.
     """

@@ -52,7 +52,7 @@ class Origin(ABC):
     terms: Terms | None = None
 
     def __init__(self, benchmark: str) -> None:
-        self._name = benchmark  # not the record: builders travel to other processes, and its functions may not
+        self._name = benchmark  # only the name, since a benchmark's functions cannot be sent to other processes
 
     @property
     def benchmark(self) -> Benchmark:

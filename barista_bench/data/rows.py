@@ -232,9 +232,7 @@ def video_hashes(folder: Path, configs: Sequence[str] = ()) -> dict[str, dict[st
         raise DataError(f"{folder}: no rows of {', '.join(configs) or 'any config'}. Fix: run `barista-bench build`")
     for config, split in dict.fromkeys(tables):
         columns = _read_columns(_split_files(folder, config, split), f"{folder}/{config}")
-        if (
-            "example_id" in columns.column_names
-        ):  # graph tables have no hashes, since examples list their videos
+        if "example_id" in columns.column_names:  # graph tables have no hashes, since examples list their videos
             pairs[split] += hash_columns(columns, f"{folder}/{config}")
     return {split: hash_by_video(split_pairs, str(folder)) for split, split_pairs in pairs.items()}
 

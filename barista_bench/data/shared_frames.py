@@ -317,7 +317,7 @@ class FrameStore:
         images.setflags(write=False)
         frames: dict[_Key, _Value] = {}
         for index, image in zip(indices, images, strict=True):
-            copied = image.copy() if len(indices) > 1 else image  # a part of a larger array keeps all of it alive
+            copied = image.copy() if len(indices) > 1 else image  # a view would keep the larger array alive
             copied.setflags(write=False)
             frames[_FrameKey(stamp, index)] = copied
         return frames

@@ -280,7 +280,7 @@ def check_address(setting: str, url: str) -> None:
         parts = urlsplit(url)
         host, _ = parts.hostname, parts.port
     except ValueError:
-        raise ConfigError(f"{setting} is not an address. {remedy}") from None  # whose text may repeat it
+        raise ConfigError(f"{setting} is not an address. {remedy}") from None  # the cause may repeat the secret
     if parts.scheme not in ("http", "https") or not host:
         raise ConfigError(f"{setting} is not an http(s) address. {remedy}")
     if parts.username is not None or parts.password is not None:

@@ -90,7 +90,7 @@ class _Reader:
     def read(self, answer: Mapping[str, object], broken_off: int) -> Prediction | ParseError:
         for key in NAMES:
             self._add_names(answer.get(key), key.partition("_")[0])
-        for item in self.objects.values():  # once: entries may be many, and look their object up several times each
+        for item in self.objects.values():  # computed once: each of many entries looks up its object several times
             self.by_plain_name.setdefault(plain_name(item.name), []).append(item)
         for owner, value in self._owned_entries(answer.get(TEMPORAL), is_span):
             self._add_intervals(owner, value)

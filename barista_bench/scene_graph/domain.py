@@ -87,9 +87,10 @@ class AttributeWords(DomainRecord, frozen=True):
 class Lengths(DomainRecord, frozen=True):
     """Durations in seconds.
 
-    The fields, in order, are: the longest gap in an annotation that is not an event; the time around a queried moment
-    during which nothing may change; the minimum distance of this moment from a gradual change of value; a HanDyVQA
-    clip; the shortest and longest clip of one ViSTa action. At least `action_frames` images of an action are shown.
+    `gap` is a gap in an annotation that is not an event. `margin` is the time around a queried moment that must be
+    constant. `gradual` is the minimum distance of this moment from a gradual change of value. `clip` is the duration of
+    a HanDyVQA clip. `action_min` and `action_max` are the durations of the shortest and longest clip of one ViSTa
+    action. At least `action_frames` images of an action are shown; this is a count, not a duration.
     """
 
     gap: float = 0.5

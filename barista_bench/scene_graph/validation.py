@@ -57,7 +57,7 @@ class VideoValidation:
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """The outcome for a complete root: one entry per readable video, and the `problems` outside these videos."""
+    """The outcome for a complete root: one entry per readable video, and the problems outside these videos."""
 
     root: str
     videos: tuple[VideoValidation, ...]

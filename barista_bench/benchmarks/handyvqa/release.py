@@ -60,8 +60,7 @@ Second = Annotated[float, Meta(ge=0, le=10**7)]
 
 
 class ClipRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A clip: the part of a video within 2.5 s of `centre_seconds`, or a complete video, or a complete folder of
-    frames.
+    """A clip: the part of a video within 2.5 s of `centre_seconds`, or a complete video or folder of frames.
 
     `fps` is needed for a folder from which `centre_seconds` selects a part.
     """
@@ -73,7 +72,7 @@ class ClipRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class RunLengths(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Compressed COCO run lengths. `size` is [height, width] in pixels."""
+    """Compressed COCO run lengths; `size` is [height, width] in pixels."""
 
     size: tuple[Annotated[int, Meta(ge=1, le=8192)], Annotated[int, Meta(ge=1, le=8192)]]
     counts: Annotated[str, Meta(min_length=1, max_length=MAX_RECORD)]
@@ -87,9 +86,7 @@ class TargetRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class AnnotatedRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One annotated frame, given by its number in the video or folder, or by its second. Without targets, nothing is
-    visible.
-    """
+    """One annotated frame, by its number in the video or folder, or by its second. No targets: nothing is visible."""
 
     frame: FrameNumber | None = None
     second: Second | None = None

@@ -28,8 +28,8 @@ def file_sha256(path: Path, *, across_processes: bool = False) -> str:
     An unchanged file is read only once, even if several threads ask at the same time.
 
     Args:
-        across_processes: reuse a large file's hash in later processes of this user (see `read_cached`). A reused hash
-        does not prove that no byte is lost: a failing disk can lose bytes without changing a file's times.
+        across_processes: reuse a large file's hash in later processes of this user (see `read_cached`). Do not use it
+        to prove that no byte is lost, since a failing disk can lose bytes without changing a file's times.
 
     Raises:
         DataError: the file cannot be read.

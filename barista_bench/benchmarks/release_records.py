@@ -160,7 +160,7 @@ def _decode(data: bytes, key: str, row: int, log: ProblemLog) -> Iterator[Placed
 
 
 def _without_surrogates(value: object) -> object:
-    """Return the value with bytes in place of texts that have no UTF-8 form."""
+    """Return the value with bytes in place of each text that cannot be written as UTF-8."""
     if isinstance(value, str):
         return value if is_text(value) else value.encode(errors="surrogatepass")
     if isinstance(value, dict):

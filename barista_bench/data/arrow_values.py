@@ -53,7 +53,6 @@ def _numbers(array: pa.Array) -> list[Any]:
 
 
 def _with_nulls(array: pa.Array, values: list[Any]) -> list[Any]:
-    """Return the values, with None for nulls of the array."""
     if not array.null_count:
         return values
     return [value if is_there else None for value, is_there in zip(values, array.is_valid().to_pylist(), strict=True)]

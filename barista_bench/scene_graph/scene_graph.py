@@ -232,7 +232,6 @@ def _report_odd_boxes(records: ReleaseRecords, log: ProblemLog) -> None:
 
 
 def _report_repeated_annotations(records: ReleaseRecords, log: ProblemLog) -> None:
-    """Warn of second and later annotations of one object on one frame."""
     columns, rows = records.annotation_columns(), records.rows_of("annotations")
     key = columns.frame * (int(columns.object.max(initial=0)) + 1) + columns.object
     order = np.argsort(key, kind="stable")

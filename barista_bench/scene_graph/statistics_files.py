@@ -104,7 +104,6 @@ def _table_by_type(title: str, counts: Mapping[str, Mapping[str, int]]) -> Table
 
 
 def _table(title: str, names: Sequence[str], numbers: Sequence[str], rows: Iterable[Row]) -> Table:
-    """Return a table with name columns followed by number columns."""
     return Table.of(title, (*text_columns(*names), *number_columns("", *numbers)), rows)
 
 

@@ -216,7 +216,6 @@ def _compare_boxes(graph: VideoGraph, rows: Sequence[int], tight_boxes: NDArray[
 
 
 def _undecodable_frames(reader: FrameReader, frames: Sequence[int]) -> list[int]:
-    """Return, in order, the frames that cannot be decoded."""
     undecodable: list[int] = []
     for start in range(0, len(frames), _FRAMES_AT_ONCE):
         batch = frames[start : start + _FRAMES_AT_ONCE]

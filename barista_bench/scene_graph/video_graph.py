@@ -349,7 +349,6 @@ class VideoGraph:
         )
 
     def _annotation(self, row: int) -> ReleaseAnnotation:
-        """Return the annotation at a row of the file."""
         rows = self.records.rows.get("annotations")
         return self.records.release.annotations[row if rows is None else bisect_left(rows, row)]
 

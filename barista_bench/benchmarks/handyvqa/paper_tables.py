@@ -184,7 +184,6 @@ def _choice_table(rows: list[_TableRow], title: str, metrics: tuple[str, str, st
 
 
 def _option_tables(rows: list[_TableRow]) -> list[Table]:
-    """Return scores by number of options, if questions differ in their number of options."""
     tables = []
     for name in MCQ_CATEGORIES:
         metric, chance, measure = "accuracy_counted", "chance_level", "Accuracy"

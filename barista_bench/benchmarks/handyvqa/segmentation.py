@@ -280,7 +280,6 @@ class SegmentationTask(HandyvqaTask):
         return inputs.frames if self.chosen["mode"] == "frame_wise" else list(range(inputs.frame_count))
 
     def _annotated_images(self, inputs: SegmentationInputs) -> list[int]:
-        """Return the positions of the annotated images among the shown images."""
         return list(map(self._shown_indices(inputs).index, inputs.frames))
 
 

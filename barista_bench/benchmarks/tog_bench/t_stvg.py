@@ -1,16 +1,17 @@
 """Define T-STVG: which objects does a task need, and when and where do they matter (ToG-Bench, arXiv 2512.03666)?
 
-The model sees frames at 0.25 per second with their times and one instruction, and gives one answer with all objects,
-their time ranges and boxes. The paper decodes greedily, once: `--temperature 0 --repetitions 1`.
+The model sees 0.25 frames per second with their times, and one instruction. It gives one answer with all objects, time
+ranges and boxes. The paper decodes greedily and only once: `--temperature 0 --repetitions 1`.
 
-Points that the paper leaves open, and our choices:
-* the format of several objects: flat lists, each entry with its object's name (`prompts/t_stvg.yaml`);
-* which annotated boxes (one per second) are compared when frames are shown every four seconds. The published scores
-  imply the choice: an answer with a box on every shown frame has one for a quarter of the seconds, so counting all of
-  them would keep vIoU below about 0.25, but models reach 0.38. So the boxes of the shown frames count
-  (`box_times=annotated` counts all);
-* the similarity from which two names are one object: option `threshold`;
-* boxes of annotations are scaled to the video on disk if its size differs from the annotated size.
+The paper leaves these points open. Our choices are:
+* The format of several objects: answers have flat lists, and each entry has its object's name (`prompts/t_stvg.yaml`).
+* The annotated boxes that count: there is one per second, but frames are shown every four seconds. The published scores
+imply the choice. An answer with a box on every shown frame has boxes for a quarter of the seconds. If all annotated
+boxes counted, vIoU would stay below about 0.25, but models reach 0.38. So the boxes of the shown frames count
+(`box_times=annotated` counts all).
+* The similarity from which two names mean one object: it is the option `threshold`.
+* The size of boxes: annotated boxes are scaled to the video on disk if the video's size differs from the annotated
+size.
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ Xyxy = tuple[float, float, float, float]
 
 
 def four_numbers(values: object, limit: float = LARGEST) -> list[float] | None:
-    """Return a list of four numbers from `-limit` to `limit` (booleans do not count); None for other values.
+    """Return `values` if they are a list of four numbers from `-limit` to `limit`, or else None. Booleans do not count.
 
     >>> four_numbers([1, 2.5, 3, 4]), four_numbers([1, 2, 3, True]), four_numbers([1, 2, 3, 1e400])
     ([1.0, 2.5, 3.0, 4.0], None, None)

@@ -1,7 +1,7 @@
 """Make frozen sets from releases: tasks over a scene graph, and tasks over a benchmark's own annotations.
 
-A `GraphTask` finds candidates in a scene graph and builds the sampled ones; a `ReleaseTask` takes its questions from a
-benchmark's own annotation files.
+A `GraphTask` finds candidates in a scene graph and builds examples of the sampled candidates. A `ReleaseTask` takes its
+questions from a benchmark's own annotation files.
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ class Overlay:
 
 
 class Display(ABC):
-    """The third part of a task: display for people and judges; no score depends on it."""
+    """The third part of a task: display for people and judges. No score depends on this part."""
 
     row_note: ClassVar[str]
     """A description of one example in one line, for dataset cards."""

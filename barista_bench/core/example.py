@@ -109,7 +109,7 @@ class Scored:
 
 @dataclass(frozen=True, slots=True)
 class SkippedExample:
-    """A candidate that could not become an example, and the reason; it is counted and reported.
+    """A candidate that could not become an example, and the reason. Skipped examples are counted and reported.
 
     Args:
         frame: the candidate's first frame, if known.
@@ -145,7 +145,7 @@ def content_seed(*parts: str | int) -> int:
 
 
 Int64 = Annotated[int, msgspec.Meta(extra={"dtype": "int64"})]
-"""A whole number that may pass 32 bits; plain `int` is an int32 column."""
+"""A whole number that may exceed 32 bits. Plain `int` is an int32 column."""
 PixelBox = Annotated[list[float], msgspec.Meta(min_length=4, max_length=4)]
 """Four numbers; the field's own documentation defines their order and unit."""
 GridBox = Annotated[list[int], msgspec.Meta(min_length=4, max_length=4)]

@@ -2,7 +2,7 @@
 
 `circular` asks every question once for each rotation of its choices. A question counts as right only if every rotation
 is answered right, so a model that prefers a position scores 0. `shuffled:SEED` permutes the choices of each question.
-Questions, choices and labels stay the same; only the label of each choice changes.
+Questions, the texts of choices and the labels stay the same. Only the assignment of labels to choices changes.
 """
 
 from __future__ import annotations

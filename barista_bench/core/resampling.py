@@ -169,7 +169,7 @@ def metric_interval(
 
     Args:
         values: NaN where units lack the score.
-        bounds: bounds of the score; a score outside them has no interval.
+        bounds: bounds of the score. A score outside the bounds has no interval.
         level: fraction of cases in which the interval should hold the true value.
         telling: number of units that inform about differences between units, if fewer units do so than have the score.
 

@@ -161,7 +161,7 @@ def read_frozen(path: str | Path, benchmark: str = "barista", *, root: str | Pat
     Args:
         path: JSONL file.
         benchmark: the benchmark of the examples.
-        root: the release, which supplies data that a released line omits (masks, frame sizes); see
+        root: the release. It supplies data that a released line omits (masks, frame sizes), see
         `benchmarks/barista/frozen_line_reader.py`.
 
     Raises:

@@ -42,7 +42,7 @@ class FileStamp(NamedTuple):
     size: int
     mtime_ns: int
     ctime_ns: int
-    """Users can set `mtime_ns` to any time, even in the future, but not `ctime_ns`."""
+    """This field is needed because users can set `mtime_ns` to any time, even in the future."""
 
     @classmethod
     def of(cls, path: Path | int) -> FileStamp:

@@ -115,8 +115,8 @@ RecordT_co = TypeVar("RecordT_co", bound=ItemRecord, covariant=True)
 class RecordInFile(Generic[RecordT_co]):
     """One record and its place: `file` relative to the folder that is read, `key` in the file, and `row` from 0.
 
-    `is_released` means that the record contains a model's output. Every public file of the benchmark does; users'
-    questions do not.
+    `is_released` means that the record contains a model's output. Every public file of the benchmark contains such an
+    output. Users' questions do not.
     """
 
     item_id: str

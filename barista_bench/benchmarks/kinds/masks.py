@@ -269,7 +269,7 @@ def answered_masks(prediction: Prediction | None) -> list[FrameMask]:
 
 
 def mask_of_frame(masks: Sequence[FrameMask], frame: int, size: Size) -> Rle:
-    """Return the mask of a frame; the empty mask if there is none."""
+    """Return the mask of a frame; the empty mask if the frame has no mask."""
     return next((mask for index, mask in masks if index == frame), None) or empty_mask(size)
 
 

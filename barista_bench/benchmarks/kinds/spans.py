@@ -122,7 +122,7 @@ def snap(time: float, grid: Sequence[float]) -> float:
 
 
 def first_of(value: Mapping[str, object], keys: Sequence[str]) -> object:
-    """Return the first value of these keys that is not None; None if all are."""
+    """Return the first value of these keys that is not None; None if all values are None."""
     return next((value[key] for key in keys if value.get(key) is not None), None)
 
 

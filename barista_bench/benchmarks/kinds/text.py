@@ -100,7 +100,7 @@ class TextTask(GraphTask[SamplingT]):
         return ()
 
     def text_of(self, prediction: Prediction | None) -> str:
-        """Return the text of an answer; empty without one."""
+        """Return the text of an answer; empty without a readable answer."""
         return str(prediction.value[self.answer_field]) if prediction else ""
 
     @abstractmethod

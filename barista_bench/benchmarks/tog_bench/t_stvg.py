@@ -6,12 +6,12 @@ ranges and boxes. The paper decodes greedily and only once: `--temperature 0 --r
 The paper leaves these points open. Our choices are:
 * The format of several objects: answers have flat lists, and each entry has its object's name (`prompts/t_stvg.yaml`).
 * The annotated boxes that count: there is one per second, but frames are shown every four seconds. The published scores
-imply the choice. An answer with a box on every shown frame has boxes for a quarter of the seconds. If all annotated
-boxes counted, vIoU would stay below about 0.25, but models reach 0.38. So the boxes of the shown frames count
-(`box_times=annotated` counts all).
+  imply the choice. An answer with a box on every shown frame has boxes for a quarter of the seconds. If all annotated
+  boxes counted, vIoU would stay below about 0.25, but models reach 0.38. So the boxes of the shown frames count
+  (`box_times=annotated` counts all).
 * The similarity from which two names mean one object: it is the option `threshold`.
 * The size of boxes: annotated boxes are scaled to the video on disk if the video's size differs from the annotated
-size.
+  size.
 """
 
 from __future__ import annotations

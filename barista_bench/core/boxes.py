@@ -18,7 +18,7 @@ BOX_ORDERS: tuple[BoxOrder, ...] = get_args(BoxOrder)
 
 @dataclass(frozen=True, slots=True)
 class BoxFormat:
-    """A way to write a box: the order of its numbers, and the number that a full image side maps to.
+    """A way to write a box: the order of the four numbers, and the number that stands for a full side of the image.
 
     `scale` 1000 means integers 0..1000, and 100 means integers 0..100. 1 means fractions; None means pixels of the
     image as sent.

@@ -130,5 +130,5 @@ class ReleaseTask(Task, Generic[SamplingT]):
     def examples(self, release: Release, sampling: SamplingT) -> Iterator[Example | SkippedExample]:
         """Yield all examples in canonical order, with the frames that the sampling chooses.
 
-        An example whose video is missing or damaged is yielded as a `SkippedExample`, so that it is counted.
+        If a video is missing or damaged, its example is yielded as a `SkippedExample`, so that it is counted.
         """

@@ -67,7 +67,7 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class Overlay:
-    """One box, with its mask if there is one, to draw over an image of a sample, for people.
+    """One box, and possibly its mask, to draw over an image of a sample for people.
 
     Args:
         image: index in `Task.images`, from 0.

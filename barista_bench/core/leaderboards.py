@@ -1,4 +1,4 @@
-"""Name leaderboards on the Hub, for datasets and results. Imports little, since a Space imports it."""
+"""Name leaderboards on the Hub, for datasets and results. This module imports little, since a Space imports it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of models that need no checkpoint: baselines, people, ablations. Imports little, since a Space reads it."""
+"""Name models that need no checkpoint: baselines, people and ablations. A Space imports this module, so it is small."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def mean_of_repetitions(repetitions: Sequence[Mapping[str, Json]], *path: str) -
 def means_of_repetitions(
     repetitions: RepetitionsByModel, paths: Iterable[Sequence[str]]
 ) -> list[tuple[str | float | None, ...]]:
-    """Return one row per model: its name, and `mean_of_repetitions` of each path."""
+    """Return one row per model: the model's name, and `mean_of_repetitions` for each path."""
     columns = list(paths)
     return [
         (model, *(mean_of_repetitions(repetitions_of_model, *path) for path in columns))

@@ -32,7 +32,8 @@ Seconds = Annotated[float, Meta(gt=0, le=3600)]
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """The parameters that sample a frozen set. Every value changes the set, so all are part of its identity.
+    """The parameters that sample a frozen set. Every value changes the set, so all values are part of the set's
+    identity.
 
     These parameters apply to every task; a subclass adds a task's own parameters.
 
@@ -163,7 +164,7 @@ class Option:
     is_added: bool = False
 
     def checked(self, name: str, value: object) -> OptionValue:
-        """Return the value if the option accepts it. Raises ConfigError if not, naming the option."""
+        """Return the value if the option accepts it. Otherwise, raise a ConfigError that names the option."""
         if value is None and self.default is None:
             return None
         kind = self.kind or type(self.default)

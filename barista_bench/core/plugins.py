@@ -40,7 +40,7 @@ def plugin_entries(group: Group) -> dict[str, EntryPoint]:
 
 
 def load_plugin(group: Group, name: str) -> object:
-    """Return the object registered under a name. Raises ConfigError if there is none, or it cannot be imported."""
+    """Return the object registered under a name. Raises ConfigError if there is no object or it cannot be imported."""
     entry = plugin_entries(group).get(name)
     if entry is None:
         choices = ", ".join(plugin_entries(group)) or "none: install this package with pip"

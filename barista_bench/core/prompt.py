@@ -37,7 +37,7 @@ class TextPart:
 
 @dataclass(frozen=True, slots=True)
 class ImagePart:
-    """The place of one image: `index` counts in the list of images that travels with the prompt."""
+    """The place of one image. `index` is a position in the list of images that is sent with the prompt."""
 
     index: int
 
@@ -254,7 +254,7 @@ class TaskTexts(Strict):
 
 
 def parse_prompts(data: bytes, name: str) -> PromptTexts:
-    """Parse a prompt file of one task. Raises ConfigError naming file and field."""
+    """Parse a prompt file of one task. Raises ConfigError, which names file and field."""
     try:
         texts = TaskTexts.model_validate(load_yaml(data, name), strict=True)
     except ValidationError as error:

@@ -1,4 +1,6 @@
-"""Rank models: the single rule for reports and the leaderboard Space. Imports little, since the Space imports it."""
+"""Rank models by the single rule of reports and the leaderboard Space. The Space imports this module, so it is
+small.
+"""
 
 from __future__ import annotations
 

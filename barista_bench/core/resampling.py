@@ -61,7 +61,7 @@ class Interval:
 
 
 class ResampledRun(NamedTuple):
-    """The samples of one run: their statistics, and the resampling unit of each."""
+    """The samples of one run: the statistics of all samples, and the resampling unit of each sample."""
 
     statistics: SampleStatistics
     units: tuple[str, ...]
@@ -174,7 +174,7 @@ def metric_interval(
         telling: number of units that inform about differences between units, if fewer units do so than have the score.
 
     Returns:
-        None if the score is NaN, or fewer than two units have it or inform about differences.
+        None if the score is NaN, or if fewer than two units have the score or inform about differences.
     """
     point, (left_out, alone) = float(values[0]), values[1:].reshape(2, -1)
     has_metric = ~np.isnan(alone)

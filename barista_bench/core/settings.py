@@ -96,7 +96,8 @@ def check_settings(table: type[SettingsT], values: Mapping[str, Any]) -> Setting
     """Return the settings of a table.
 
     Raises:
-        ConfigError: a setting is unknown (names the nearest name) or its value is invalid.
+        ConfigError: a setting is unknown, or its value is invalid. For an unknown setting, the error names the nearest
+        name.
     """
     for name in values:
         check_known(name, "setting", table)

@@ -40,7 +40,7 @@ class SampleStatistics(ABC):
         """Return the scores of D resamples.
 
         Args:
-            weights: (D, S) how often each resample takes each sample, integers of at least 0.
+            weights: (D, S) how often each resample takes each sample, as integers of at least 0.
         """
 
     def resampled_metrics(self, weights: Floats, units: NDArray[np.int64]) -> Metrics:

@@ -1,4 +1,4 @@
-"""Define the outcome of a sample. Imports little, since a leaderboard Space reads it."""
+"""Define the outcome of a sample. This module imports little, since a leaderboard Space imports it."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def dataset_of(
     A later call with the same content, version and settings returns the same folder without a build.
 
     Args:
-        data: a release's folder, its id on the Hub, or anything that `open_examples` takes.
+        data: a release's folder, a release's id on the Hub, or anything that `open_examples` accepts.
         benchmark: the benchmark of the release.
         protocol: as the task option.
         num_proc: number of processes, which does not change the dataset.

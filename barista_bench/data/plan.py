@@ -207,7 +207,7 @@ def plan_tasks(
         videos with candidates.
         num_proc: number of processes that read videos. It changes only the duration.
         cluster: a cluster that reads videos in place of processes.
-        progress: show a bar for each of the two passes.
+        progress: show a progress bar for each of the two passes.
 
     Raises:
         DataError: a sampling names an unknown video, no video can be used, or the graph is strict and a file has an

@@ -234,7 +234,7 @@ class FrameStore:
 
         Raises:
             VideoError: a frame cannot be decoded, or there is no such frame.
-            DataError: together they take too much memory.
+            DataError: the frames together take too much memory.
         """
         stamp = stamp_of(lazy.path)
         index = self._index(stamp)
@@ -266,7 +266,8 @@ class FrameStore:
         its frame. Other images, such as marks over a frame, differ between examples.
 
         Raises:
-            DataError: an image is damaged or larger than `MAX_IMAGE_PIXELS`, or together they take too much memory.
+            DataError: an image is damaged or larger than `MAX_IMAGE_PIXELS`, or the images together take too much
+            memory.
         """
         images: list[Image.Image] = []
         for data, frame in zip_longest(stored, frames[: len(stored)]):

@@ -193,7 +193,7 @@ class HubSource(Source):
             _place(path, self.root / path.parent.name / path.name, name)
 
     def paths_by_video(self, file_name: str) -> dict[str, str]:
-        """Return {video id: path} of the files called `file_name`, each in a folder named after its video."""
+        """Return {video id: path} for the files called `file_name`. Each file is in a folder named after its video."""
         paths: dict[str, str] = {}
         for path in self.files:
             parts = PurePosixPath(path).parts
@@ -227,7 +227,7 @@ def open_source(
         endpoint: address of a Hub other than huggingface.co.
 
     Raises:
-        SourceError: there is no release, or it cannot be fetched.
+        SourceError: there is no release, or the release cannot be fetched.
         ConfigError: a local folder has no revisions.
     """
     is_hub_id = isinstance(source, str) and _HUB_ID.fullmatch(source) is not None

@@ -44,7 +44,7 @@ GRAPH_TABLES: dict[str, tuple[str, ...]] = {
     "graph_activities": _SEGMENT,
     "graph_steps": _SEGMENT,
 }  # fmt: skip
-"""The columns after `video_id` of each config. Ranges are [start, end) in frames, and boxes are [x, y, width, height]
+"""The columns of each config after `video_id`. Ranges are [start, end) in frames, and boxes are [x, y, width, height]
 in pixels. `row` is the record's index in the annotation file."""
 
 

@@ -107,7 +107,7 @@ PromptWord: TypeAlias = Annotated[str, msgspec.Meta(pattern=r"\A[^\x00-\x1f\x7f-
 
 
 class PromptWords(DomainRecord, frozen=True):
-    """The words of a domain in packaged prompts and rubrics, at their places `{domain.NAME}`.
+    """The words of a domain that fill the places `{domain.NAME}` in packaged prompts and rubrics.
 
     Args:
         do, doing: the activity of the filmed people: "make coffee", "making coffee".
@@ -163,7 +163,7 @@ class Domain(DomainRecord, frozen=True, kw_only=True, dict=True):
         verbs: groups of activity verbs that can describe one action; groups may overlap.
         opposites: pairs of verbs that undo each other. No action is both, even if the two verbs share a group.
         nouns: groups of names that can mean the same thing.
-        gradual: for each attribute type, the values that a thing reaches gradually.
+        gradual: the values that a thing reaches gradually, for each attribute type.
         singular: names that identify a thing even if not everything in view is annotated.
         divisible: nouns for substances. Parts of a substance may be in several places and states at once.
         ongoing: maps an attribute value to verbs of processes that continue while a thing has this value, even during

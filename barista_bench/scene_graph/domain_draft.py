@@ -1,6 +1,6 @@
 """Draft a domain file from a graph's words for a person to finish, or draft the lines that a domain file lacks.
 
-Each line has its count and the first place where the word occurs.
+Each line has the count of a word and the first place where the word occurs.
 """
 
 from __future__ import annotations

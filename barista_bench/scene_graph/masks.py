@@ -184,7 +184,7 @@ def _write_runs(runs: NDArray[np.int64], first: NDArray[np.int64]) -> list[str]:
 
     Args:
         runs: runs of one mask after the other.
-        first: the position of each mask's first run.
+        first: position of each mask's first run.
     """
     value = runs.copy()
     value[2:] -= runs[:-2]

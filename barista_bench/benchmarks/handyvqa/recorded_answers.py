@@ -93,7 +93,7 @@ class SegmentedRecord(ItemRecord, frozen=True, kw_only=True):
 
 
 def read_outputs(path: Path) -> list[RecordedAnswers]:
-    """Return the answers of one model by category, in canonical order. `path`: see `release.read_records`.
+    """Return the answers of one model by category, in canonical order. For `path`, see `release.read_records`.
 
     The name of the file or folder becomes the model's name, since the public files name no model. An unusable record is
     skipped and named in `problems`. Raises DataError if no record can be used.

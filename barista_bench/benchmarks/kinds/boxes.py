@@ -100,7 +100,7 @@ def listed_boxes(answer: Mapping[str, object]) -> list[object] | None:
 
 
 def _confidences(scores: object, count: int) -> list[float] | None:
-    """Return one number in 0..1 for each of `count` entries, or None."""
+    """Return `scores` if they are `count` numbers in 0..1, or else None."""
     if not isinstance(scores, list) or len(scores) != count:
         return None
     is_usable = all(isinstance(s, int | float) and not isinstance(s, bool) and 0 <= s <= 1 for s in scores)
@@ -112,7 +112,7 @@ SPREAD_ORDERS = 20
 
 
 class AnsweredBoxes(TypedFields):
-    """A prediction: [x0, y0, x1, y1] in pixels, and optionally a confidence of each box, 0 to 1."""
+    """A prediction: boxes [x0, y0, x1, y1] in pixels, and optionally a confidence from 0 to 1 for each box."""
 
     boxes: list[PixelBox]
     scores: list[float] | None = None
@@ -256,7 +256,7 @@ class BoxTask(Task):
         return json.dumps({"bboxes": boxes})
 
     def random_answer(self, example: Example, rng: random.Random, box_format: BoxFormat) -> str:
-        """Return one random box: most questions are about one object."""
+        """Return one random box, since most questions are about one object."""
         return json.dumps({"bboxes": [write_grid(random_grid_box(rng), example.inputs, box_format)]})
 
     def centre_answer(self, example: Example, box_format: BoxFormat) -> str:

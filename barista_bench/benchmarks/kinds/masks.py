@@ -194,7 +194,7 @@ class MaskFields(TypedFields):
 
 
 class MaskAnswer(TypedFields):
-    """A parsed answer, one mask per frame."""
+    """A parsed answer with one mask per frame."""
 
     masks: list[MaskFields]
 

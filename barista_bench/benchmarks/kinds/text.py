@@ -79,7 +79,7 @@ class ReferenceFact(NamedTuple):
 
 
 class TextTask(GraphTask[SamplingT]):
-    """A task whose answer is one text, the field `answer_field` of a prediction."""
+    """A task whose answer is one text. The text is the field `answer_field` of a prediction."""
 
     primary = "lexical_f1"
     primary_note = "Mean F1 of the facts and words that answer and reference share."

@@ -129,10 +129,10 @@ class Spending:
         )
 
     def outlook(self, samples_left: float) -> str:
-        """Return the spending so far and an estimate of the total after `samples_left` more samples, or an empty
-        string.
+        """Return the spending so far and the estimated total after `samples_left` more samples.
 
-        The estimate assumes that later samples cost as much as the samples of this start.
+        The estimate assumes that later samples cost as much as the samples of this start. Without known costs the text
+        is empty.
         """
         spent = sum_tokens([self._spent_before, self._spent_here])
         if not self._samples or not self._spent_here.total:

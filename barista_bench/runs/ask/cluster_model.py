@@ -45,7 +45,7 @@ log = logging.getLogger(__name__)
 CHUNKS = 2
 """Number of pending chunks per copy. The copy decodes the frames of one chunk while it answers the other."""
 MAX_LOSSES = 3
-"""Number of lost copies after which a request that they all held counts as failed, since it may have crashed them."""
+"""A request fails after this many copies were lost while they held it: the request may have crashed them."""
 
 
 class LoadedCopy(NamedTuple):

@@ -33,7 +33,7 @@ def data_location(folder: Path, data: str | None, root: str | Path | None, limit
 
 
 def moved_data(data: RunData, before: Path, now: Path) -> RunData:
-    """Return the same location for a run folder that moved from `before` to `now`."""
+    """Return the same location with paths relative to the run folder `now` instead of `before`."""
 
     def moved_path(path: str | None) -> str | None:
         return _relative_and_absolute(now, before / path)[0] if path and path.startswith(".") else path

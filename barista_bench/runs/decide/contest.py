@@ -100,9 +100,7 @@ class Contest:
         return up, self._log_wealth(self._most, level, units, -1.0, over_videos)
 
     def _log_wealth(self, worst: Floats, level: float, units: int, sign: float, over_videos: bool) -> Floats:
-        """Return the log wealth of one bettor. `worst` holds the least favourable answers, which replace missing
-        answers.
-        """
+        """Return one bettor's log wealth. `worst` holds the least favourable answers, which replace missing answers."""
         missing = (self.repetitions - self._counts)[:, None]
         known = (self._sums + missing * np.where(missing > 0, worst, 0.0)) / self.repetitions
         values, bounds = (sign * self._terms(numbers, level) for numbers in (known, worst))

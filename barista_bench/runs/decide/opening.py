@@ -102,7 +102,7 @@ def score_terms(task: Task, statistics: SampleStatistics) -> Floats:
 
 
 def rival_folder(against: Path, task: Task) -> Path:
-    """Return the run folder of a task: `against` itself, or a folder in it named after the task or benchmark."""
+    """Return the run folder of a task: `against` itself, or the folder TASK or BENCHMARK/TASK in it."""
     places = (against, against / task.name, against / task.benchmark / task.name)
     for place in places:
         if (place / CONFIG_FILE).is_file() and read_run(place).identity.task == task.name:

@@ -37,7 +37,7 @@ Expected = Mapping[str, AskedLine]
 
 
 def check_log(paths: Iterable[Path], expected: Expected, remedy: str) -> None:
-    """Refuse logs with unexpected answers or repeated answers. Failures do not count as answers.
+    """Refuse logs with unexpected answers, or with a different second answer. Failures do not count as answers.
 
     Raises:
         DataError: a line is damaged, unexpected, or differs from an earlier answer. The message names the first such

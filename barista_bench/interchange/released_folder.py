@@ -260,8 +260,8 @@ def write_kept_fields(differences: Sequence[KeptFields], folder: Path) -> None:
 
 
 def read_kept_fields(folder: Path) -> list[KeptFields]:
-    """Return the saved fields of an imported run. Other runs have none. A damaged line raises a DataError that names
-    it.
+    """Return the saved fields of an imported run. Other runs have none. Raises a DataError that names a damaged
+    line.
     """
     path = folder / KEPT_FILE
     if not path.is_file():

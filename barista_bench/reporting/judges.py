@@ -128,7 +128,7 @@ def _row(model: str, judge: str, results: JudgedResults, names: Sequence[str], s
 def _tables_by_key(
     key: str, parts: Sequence[Mapping[str, CategoryMetrics]], judges: Sequence[LabelledJudge]
 ) -> Iterator[Table]:
-    """Yield one table per key value with each judge's main score. A single value gives no table."""
+    """Yield a table of each judge's main score by the values of a key. A single value gives no table."""
     values = list(dict.fromkeys(value for part in parts for value in part))
     if len(values) < 2:
         return

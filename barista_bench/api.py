@@ -198,7 +198,7 @@ def evaluate(
     Raises:
         ConfigError: a setting cannot be used, a run folder belongs to another run, or there are several processes.
         DataError, ModelError: the data or the model cannot be used, or no task could be scored.
-        BudgetError: the remaining requests do not fit `max_cost` or `max_tokens_total`; all answers so far are logged.
+        BudgetError: the remaining requests do not fit `max_cost` or `max_tokens_total`. All answers so far are logged.
     """
     Shard.refuse_several()
     parent = RUNS / (re.sub(r"[^\w.-]+", "_", model).strip(".") or "_") if out is None else Path(out)

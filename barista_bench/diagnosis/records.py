@@ -277,7 +277,6 @@ def _level_sentences(diagnosis: Diagnosis, level: Level, adjusted: Mapping[tuple
 
 
 def _compared_sentences(diagnosis: Diagnosis) -> list[str]:
-    """Return a sentence per view and per aid with own answers."""
     changes = {each.name: each for each in (*diagnosis.views, *diagnosis.own)}
     found = []
     for name, each in changes.items():

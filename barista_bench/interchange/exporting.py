@@ -186,7 +186,6 @@ class RepetitionFiles:
         }
 
     def _with_scores(self, record: JsonObject) -> JsonObject:
-        """Return the record with the judge's scores."""
         scores = self._judging.scores.get((record["example_id"], self._repetition))
         if not scores:
             return record

@@ -294,7 +294,6 @@ class _Importer:
 
 
 def _judge_scores(released: Sequence[ReleasedRun]) -> ReleasedScores:
-    """Return the judge's scores for each judged sample."""
     scores: dict[tuple[str, int], dict[str, ReleasedScore]] = {}
     for repetition, run in enumerate(released):
         for prediction in run.predictions:

@@ -38,7 +38,7 @@ def key_groups(
 ) -> list[KeyGroups]:
     """Return the breakdowns to show, sorted by decreasing separation of models.
 
-    A key is left out if it has the same partition as an earlier key, or fewer than two values with several examples.
+    A key with the partition of an earlier key is left out, and a key with fewer than two values with several examples.
 
     Args:
         rows: for each run, the rows that its results do not contain.

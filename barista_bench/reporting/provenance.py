@@ -151,6 +151,5 @@ def _models(tasks: Sequence[TaskStanding]) -> Table:
 
 
 def _versions(results: Results) -> str:
-    """Return the versions of this package and of the installed packages."""
     versions = {"barista_bench": results.barista_bench, **results.versions}
     return ", ".join(f"{name} {version}" for name, version in versions.items() if version != "not installed")

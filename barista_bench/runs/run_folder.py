@@ -1,6 +1,7 @@
 """Define the files of a run folder and its `run.json`, which describes the samples.
 
-`run.json` is checked against one schema whenever it is written or read, since a run folder may come from others.
+`run.json` is checked against one schema whenever it is written or read, since a run folder may come from another
+person.
 """
 
 from __future__ import annotations
@@ -164,7 +165,9 @@ class RunDescription(_Part):
     training_videos: Annotated[list[Sha256], Field(validate_default=True)] = []
     """SHA-256 of each recorded training video of the run's checkpoint and adapter."""
     trained_on: list[Sha256] = []
-    """The `training_videos` that occur in the run's examples. This list is for readers; scoring computes it again."""
+    """The `training_videos` that occur in the run's examples. This list is for people, and scoring computes it
+    again.
+    """
     imported: list[ImportedFolder] = []
 
     @field_validator("training_videos")

@@ -325,7 +325,6 @@ class _Difference(NamedTuple):
 def _difference(
     name: str, repetitions: Sequence[_Sides], common: _CommonSamples, permutations: int, level: float
 ) -> _Difference:
-    """Return the difference of a score, with its interval and test."""
     first = metrics_of_units([sides.first for sides in repetitions], common.units)[name]
     second = metrics_of_units([sides.second for sides in repetitions], common.units)[name]
     gap = first - second

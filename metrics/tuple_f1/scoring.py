@@ -114,12 +114,10 @@ def example_sums(
 
 @lru_cache(4096)
 def _group_names(relation_type: str, value: str, part: str) -> tuple[Hashable, Hashable]:
-    """Return the names of a relation's two groups in `example_sums`."""
     return ("relation_type", relation_type, part), ("value", f"{relation_type}/{value}", part)
 
 
 def _f1(tp: float, predicted: float, reference: float) -> float:
-    """Return the f1 of one example like `_fractions`."""
     precision = tp / predicted if predicted else float(not reference)
     recall = tp / reference if reference else float(not predicted)
     return 2 * precision * recall / (precision + recall) if precision + recall else 0.0

@@ -84,7 +84,7 @@ class Spending:
     def fits(self, request: Request) -> bool:
         """Return whether the limits hold even if this request and all pending requests use their maximum.
 
-        Output is limited by `max_new_tokens`; input is estimated from the answers so far.
+        `max_new_tokens` limits the output. The input is estimated from the answers so far.
         """
         if not self._is_bounded:
             return True
@@ -224,7 +224,7 @@ def answer_each(
 
     Raises:
         ModelError: the model answers a request that was not sent.
-        BudgetError: the next request does not fit; all answers have been yielded.
+        BudgetError: the next request does not fit the limits. All pending answers have been yielded.
     """
     in_flight: dict[str, tuple[SubjectT, Request]] = {}
     _, change = unwrap_ablations(model)  # the limits apply to the changed requests

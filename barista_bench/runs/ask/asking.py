@@ -323,7 +323,6 @@ class Asker:
             self._log(entry, outcome)
 
     def _fail(self, entry: _Pending, error: BaristaError) -> None:
-        """Log that an example could not be asked."""
         for repetition, key in entry.keys.items():
             self._log(entry, _record(entry, repetition, key, Failure.of(error), 0.0))
 

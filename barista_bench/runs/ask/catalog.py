@@ -1,4 +1,4 @@
-"""Load models by name; `AskingSettings.model` describes the names and their prefixes."""
+"""Load models by name. `AskingSettings.model` describes the names and their prefixes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ TaskExamples = Sequence[tuple[Task, ExampleSet]]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ModelKind:
-    """A kind of model, named by NAME in `--model NAME:REST`; an entry of the group `models` (`core/plugins.py`).
+    """A kind of model: NAME in `--model NAME:REST`. It is an entry of the group `models` (`core/plugins.py`).
 
     Args:
         load: makes the model from the settings, REST and the tasks. It raises ModelError or ConfigError.

@@ -273,7 +273,7 @@ class ClusterModel:
             yield idlest
 
     def _add_copy(self, reference: object) -> None:
-        """Add a loaded copy; raise ClusterError if that fails."""
+        """Add a loaded copy. Raises ClusterError if loading failed."""
         import ray
         from ray.exceptions import RayError, RayTaskError
 

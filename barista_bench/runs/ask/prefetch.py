@@ -152,7 +152,7 @@ class _Budget(Generic[ResultT]):
         return ticket
 
     def run(self, ticket: _Ticket, prepare: Callable[[ItemT], ResultT], item: ItemT) -> ResultT:
-        """Wait for room, then prepare. Called in a worker; raises what `prepare` raises."""
+        """Wait for room, then prepare. This method is called in a worker. Errors of `prepare` are raised here."""
         with self._changed:
             self._changed.wait_for(lambda: self._stopped or self._has_room(ticket))
             if self._stopped:

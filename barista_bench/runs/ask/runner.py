@@ -59,7 +59,7 @@ def run(data: str | Path, out: str | Path, **settings: object) -> Session:
     Raises:
         ConfigError: a setting cannot be used, the folder belongs to another run, or another process writes to it.
         DataError, ModelError: the data or the model cannot be used.
-        BudgetError: the remaining requests do not fit `max_cost` or `max_tokens_total`; all answers so far are logged.
+        BudgetError: the remaining requests do not fit `max_cost` or `max_tokens_total`. All answers so far are logged.
     """
     return run_config(check_settings(RunConfig, {"data": str(data), "out": Path(out), **settings}))
 

@@ -199,7 +199,7 @@ def claim_inputs(folder: Path, examples: ExampleSet, inputs: Sequence[AskedInput
     if path.exists():
         try:
             before = _read_lines(path)
-        except DataError as error:  # this input replaces the damaged one
+        except DataError as error:  # the inputs are known here
             problem = str(error).partition(" Fix:")[0].rstrip(".")
             log.warning("%s. It is written again from the current inputs", problem)
     claimed, lines = [], []

@@ -355,7 +355,7 @@ def _launch_file(path: Path) -> Path:
 
 
 def find_running_elsewhere(folder: str | Path, launch: str | None = None) -> list[str]:
-    """Return the logs in a run folder to which a live process of another launch writes, by name.
+    """Return the names of all logs in a run folder to which a live process of another launch writes.
 
     Args:
         folder: a run folder, which may be missing.

@@ -73,8 +73,9 @@ class ClusterError(BaristaError):
 
 
 class BudgetError(BaristaError):
-    """The next request could exceed the spending limit. All answers so far are logged. A higher limit resumes the
-    work.
+    """The next request could exceed the spending limit.
+
+    All answers so far are logged. A higher limit resumes the work.
     """
 
 

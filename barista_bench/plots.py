@@ -84,8 +84,9 @@ def draw(table: Table) -> Figure:
 
 
 def write_figure(table: Table, folder: Path, name: str) -> list[Path]:
-    """Write `<name>.svg` and `.pdf`, and the numbers as `.csv` and `.tex`. Return the paths. Errors are the same as in
-    `draw`.
+    """Write `<name>.svg` and `.pdf`, and the numbers as `.csv` and `.tex`.
+
+    Return the paths. Errors are the same as in `draw`.
     """
     paths = save(draw(table), folder, name)
     for ending, text in (("csv", to_csv(table)), ("tex", to_latex(table))):
@@ -205,8 +206,9 @@ def _forest(table: Table) -> Figure:
 
 
 def _heat(table: Table) -> Figure:
-    """Draw a coloured cell per number. Colours range from -1 to 1 with negative numbers, or from 0 to the maximum or
-    1.
+    """Draw a coloured cell per number.
+
+    Colours range from -1 to 1 with negative numbers, or from 0 to the maximum or 1.
     """
     import numpy as np
     from matplotlib import colormaps

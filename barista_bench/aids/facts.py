@@ -284,8 +284,9 @@ def _runs(frames: Sequence[int]) -> Iterator[Span]:
 
 
 def _relations_of_object(scene: Scene) -> Iterator[Fact]:
-    """Yield the described object's relations without its name. At another moment, yield the relations of other
-    objects.
+    """Yield the described object's relations without its name.
+
+    At another moment, yield the relations of other objects.
     """
     (frame,) = scene.frames
     described = str(scene.example.evidence["object_ids"][0])  # type: ignore[index]

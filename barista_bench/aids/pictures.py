@@ -32,8 +32,9 @@ def draw_picture(picture: Picture, frame: NDArray[np.uint8], size: tuple[int, in
 
 
 def _scaled(box: Box, size: tuple[int, int], to: tuple[int, int]) -> tuple[int, int, int, int]:
-    """Scale a box to whole pixels of another size. The box is at least one pixel wide and high and lies in the
-    frame.
+    """Scale a box to whole pixels of another size.
+
+    The box is at least one pixel wide and high and lies in the frame.
     """
     x0, x1 = (value * to[0] / size[0] for value in box[::2])
     y0, y1 = (value * to[1] / size[1] for value in box[1::2])

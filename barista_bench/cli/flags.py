@@ -186,8 +186,9 @@ def _parameter(
 
 
 def _panel(table: type[SettingsTable], name: str) -> str | None:
-    """Return the section of a setting. Rare settings share a section. Settings for some models have one per kind of
-    model.
+    """Return the section of a setting.
+
+    Rare settings share a section. Settings for some models have one per kind of model.
     """
     if name in _RARELY_SET:
         return RARE

@@ -146,8 +146,9 @@ def _offer_preflight(config: RunConfig) -> None:
 
 @flag_command(app, PreflightConfig, positional="")
 def preflight(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
-    """Ask a model 20 drawn questions with known answers, to check box format, images, length, thoughts, tokens and
-    cost.
+    """Ask a model 20 drawn questions with known answers.
+
+    The answers show box format, images, length, thoughts, tokens and cost.
 
     If a setting is wrong, the command names the flag and ends with exit code 1.
     """
@@ -247,8 +248,9 @@ def plan(
     root: Root = None,
     json: Json = False,
 ) -> None:
-    """Plan a comparison. Estimate answers, tokens, dollars and hours, complete or stopped early, and the difference it
-    can show.
+    """Plan a comparison: estimate its answers, tokens, dollars and hours, and the difference that it can show.
+
+    The estimates cover a complete run and a run that stops early.
     """
     from barista_bench.api import load_results
     from barista_bench.runs.decide.planning import plan_table, plan_tasks

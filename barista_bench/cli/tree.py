@@ -25,8 +25,9 @@ _OTHERS = "Commands"
 
 
 class Commands(TyperGroup):
-    """A group of commands. A name may have two words, such as `show stats`. Its first word is then a
-    `ParentCommand`.
+    """A group of commands.
+
+    A name may have two words, such as `show stats`. Its first word is then a `ParentCommand`.
     """
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ANN401  (as typer has it)

@@ -35,8 +35,9 @@ USED: Final = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A value, its 95 % interval over videos, and the p-value of a two-sided test against zero. NaN if not
-    available.
+    """A value, its 95 % interval over videos, and the p-value of a two-sided test against zero.
+
+    NaN if not available.
     """
 
     value: float

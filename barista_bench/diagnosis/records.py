@@ -25,8 +25,9 @@ NOTHING_MISSING: Final = 0.995
 
 
 CLAIMING: Final = ("grounding", "hand_object", "relations")
-"""Tasks whose truth changes if the evidence is hidden. An answer that still agrees claims facts that are not
-visible.
+"""Tasks whose truth changes if the evidence is hidden.
+
+An answer that still agrees claims facts that are not visible.
 """
 
 

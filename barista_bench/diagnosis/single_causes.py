@@ -21,8 +21,9 @@ MOST_FALSE: Final = 0.1
 
 
 class SingleCauses(NamedTuple):
-    """Maps example ids to the smallest sets of levels, with the false rate. None if the answers do not allow the
-    rule.
+    """Maps example ids to the smallest sets of levels, with the false rate.
+
+    None if the answers do not allow the rule.
     """
 
     by_example: Mapping[str, list[list[Level]]]
@@ -35,8 +36,9 @@ def single_causes(
     repetitions: int,
     scores: Callable[[PlannedExample, Condition], Sequence[float]],
 ) -> SingleCauses:
-    """Return the causes of the wrong examples. `scores` returns an example's sample scores in a condition, one per
-    repetition.
+    """Return the causes of the wrong examples.
+
+    `scores` returns an example's sample scores in a condition, one per repetition.
     """
     fitting = [each for each in planned if design == "full" or len(each.order) == 1]
     wrong = [each for each in fitting if max(scores(each, ())) < RIGHT]

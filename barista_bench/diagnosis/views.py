@@ -31,8 +31,9 @@ class Means(NamedTuple):
     samples: Samples
 
     def score(self, planned: PlannedExample, condition: Condition, asked: Example | None = None) -> float:
-        """Return the mean score of an example's answers over repetitions. `asked` is the question in the answers'
-        view.
+        """Return the mean score of an example's answers over repetitions.
+
+        `asked` is the question in the answers' view.
         """
         samples = self.samples(planned, condition)
         if asked is None:

@@ -156,8 +156,9 @@ def _line(record: SampleRecord) -> AskedLine:
 
 
 def _check_asked_examples(run: ScoredRun) -> None:
-    """Refuse a list of asked examples that differs from the examples of the run. Its fingerprints must match the
-    log.
+    """Refuse a list of asked examples that differs from the examples of the run.
+
+    Its fingerprints must match the log.
     """
     path = run.folder / INPUTS_FILE
     if others := read_inputs(run.folder).keys() ^ {example.example_id for example in run.examples.examples}:

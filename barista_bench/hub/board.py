@@ -1,5 +1,6 @@
-"""Turn a results dataset into leaderboard tables. A Space runs this module with pydantic, PyYAML and huggingface_hub
-only.
+"""Turn a results dataset into leaderboard tables.
+
+A Space runs this module with pydantic, PyYAML and huggingface_hub only.
 
 The dataset holds files `results/<org>/<model>/<leaderboard>/results.json`, written by `barista-bench publish
 submission`. If judges score the task, `judged.json` lies next to the file. The dataset may hold `leaderboard.yaml` (see

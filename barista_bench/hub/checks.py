@@ -205,8 +205,9 @@ def load_yaml(text: str | bytes, where: str) -> object:
 
 
 def check_schema(schema: type[Model], content: object, where: str) -> Model:
-    """Return `content` as an instance of `schema`. Raises a DataError that names the first invalid field and its
-    fault.
+    """Return `content` as an instance of `schema`.
+
+    Raises a DataError that names the first invalid field and its fault.
     """
     with validation(where):
         return schema.model_validate(content)
@@ -275,8 +276,9 @@ def check_model(results: Results, where: str) -> None:
 
 
 def check_judged(judged: JudgedResults, results: Results, where: str) -> None:
-    """Refuse judged results without verdicts, or with verdicts on answers that are not in `results`. Raises
-    DataError.
+    """Refuse judged results without verdicts, or with verdicts on answers that are not in `results`.
+
+    Raises DataError.
     """
     require(
         judged.judge.name not in OFFLINE_JUDGES,

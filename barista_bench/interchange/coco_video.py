@@ -51,8 +51,9 @@ class _Video(msgspec.Struct):
 
     @property
     def frames(self) -> Sequence[int]:
-        """Return the frame of each segmentation. If the pictures cover only some frames, their names give the
-        frames.
+        """Return the frame of each segmentation.
+
+        If the pictures cover only some frames, their names give the frames.
         """
         stems = [PurePosixPath(name).stem for name in self.file_names]
         numbers = [int(stem) for stem in stems if stem.isascii() and stem.isdecimal() and len(stem) < _DIGITS]

@@ -1,5 +1,6 @@
-"""Read and write DAVIS and YouTube-VOS: per video a folder of palette PNGs, one per frame. A palette index is an
-object.
+"""Read and write DAVIS and YouTube-VOS: per video a folder of palette PNGs, one per frame.
+
+A palette index is an object.
 
 A pixel belongs to at most one object. If objects overlap, the smaller is drawn over the larger, and the lost pixels are
 reported. `objects.json` next to the folders has the names and categories of objects. Without this file, objects are

@@ -131,8 +131,9 @@ class RepetitionFiles:
 
     @property
     def _provider(self) -> str:
-        """Return the provider of an imported run. For other runs, derive the provider from the way the model was
-        reached.
+        """Return the provider of an imported run.
+
+        For other runs, derive the provider from the way the model was reached.
         """
         settings = self._model.settings
         return settings.get("provider") or ("openai_compat" if "base_url" in settings else "local")

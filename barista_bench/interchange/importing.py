@@ -270,8 +270,9 @@ class _Importer:
         )
 
     def _status(self, prediction: ReleasedPrediction) -> tuple[Status, str | None]:
-        """Return the status and its reason. `_KEPT_VERDICT` means that the text must be omitted to preserve the
-        status.
+        """Return the status and its reason.
+
+        `_KEPT_VERDICT` means that the text must be omitted to preserve the status.
         """
         ending, error = meaning_of(prediction.finish_reason), prediction.error or ""
         unread = error.startswith(PARSE_ERROR)

@@ -34,8 +34,9 @@ MODEL_KEYS = (
     *("api_key_env", "api_version", "base_url", "location", "max_output_tokens", "max_retries", "model", "project"),
     *("provider", "temperature", "thinking_level", "timeout_sec", "vertexai"),
 )
-"""All keys of `run_config.json` and of its `model`. The release refuses other keys. No value of these keys is a
-secret.
+"""All keys of `run_config.json` and of its `model`.
+
+The release refuses other keys. No value of these keys is a secret.
 """
 SCORE_PREFIX = "geval_"
 """Prefix of a judge's keys in a `task_result`."""
@@ -260,8 +261,9 @@ def write_kept_fields(differences: Sequence[KeptFields], folder: Path) -> None:
 
 
 def read_kept_fields(folder: Path) -> list[KeptFields]:
-    """Return the saved fields of an imported run. Other runs have none. Raises a DataError that names a damaged
-    line.
+    """Return the saved fields of an imported run.
+
+    Other runs have none. Raises a DataError that names a damaged line.
     """
     path = folder / KEPT_FILE
     if not path.is_file():

@@ -62,8 +62,9 @@ class ReleasedRun:
 def read_released_run(
     folder: Path, examples: str | Path | None, root: str | Path | None, benchmark: str
 ) -> ReleasedRun:
-    """Read and check one folder. `examples` is the frozen file if it lies elsewhere. `root` is used as in
-    `read_frozen`.
+    """Read and check one folder.
+
+    `examples` is the frozen file if it lies elsewhere. `root` is used as in `read_frozen`.
 
     Raises:
         DataError: a file is missing or damaged. Or a record is repeated, belongs to no example, or belongs to another

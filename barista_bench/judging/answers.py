@@ -32,8 +32,9 @@ REASONING: Final = "reasoning"
 
 @dataclass(frozen=True, slots=True)
 class DistinctAnswer:
-    """One distinct answer. `item` is the digest of the judge's `view` of the answer, `sample` the first sample with
-    it.
+    """One distinct answer.
+
+    `item` is the digest of the judge's `view` of the answer, `sample` the first sample with it.
     """
 
     item: str

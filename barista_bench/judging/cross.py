@@ -106,8 +106,9 @@ class SampleAgreement(msgspec.Struct, frozen=True):
 
 
 class LabelledJudgedRun(NamedTuple):
-    """The results of one judge on one run, with a label for the judge and for the run. Labels are unique within a
-    task.
+    """The results of one judge on one run, with a label for the judge and for the run.
+
+    Labels are unique within a task.
     """
 
     judged_run: JudgedRun
@@ -277,8 +278,9 @@ def model_labels(runs: Sequence[ScoredRun]) -> list[str]:
 
 
 def _vendors(labels: Sequence[LabelledJudgedRun], vendors_set: Mapping[str, str]) -> dict[str, str]:
-    """Map labels to vendors. If no vendor is set for a label, use the model's name, since a folder's name shows no
-    vendor.
+    """Map labels to vendors.
+
+    If no vendor is set for a label, use the model's name, since a folder's name shows no vendor.
     """
     vendors = {}
     for label in labels:

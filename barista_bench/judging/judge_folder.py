@@ -31,8 +31,9 @@ VERDICTS_FILE = "verdicts.jsonl"
 
 
 class JudgeDescription(msgspec.Struct, frozen=True, kw_only=True):
-    """The content of `judge.json`. `identity` determines the folder's name. With the steps, it determines every
-    verdict's key.
+    """The content of `judge.json`.
+
+    `identity` determines the folder's name. With the steps, it determines every verdict's key.
     """
 
     identity: dict[str, Any]

@@ -229,8 +229,9 @@ class GroupMetrics:
         }
 
     def _with_interval(self, bare: MetricValue, positions: Sequence[int], metric_values: MetricValues) -> MetricValue:
-        """Return the score with its interval. A sample that does not count also has weight 0 when units are
-        resampled.
+        """Return the score with its interval.
+
+        A sample that does not count also has weight 0 when units are resampled.
         """
         values = {index: value for index in positions if (value := metric_values.of([index])) is not None}
         interval = ratio_interval(

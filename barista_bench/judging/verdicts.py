@@ -121,8 +121,9 @@ def splits_ten(replies: Iterable[Sequence[TokenLogprob]]) -> bool:
 def weighted_score(
     tokens: Sequence[TokenLogprob] | None, score: int, *, ten_is_split: bool = False
 ) -> WeightedScore | None:
-    """Return the weighted score of a reply. `tokens` are its tokens with their alternatives, `score` is its plain
-    score.
+    """Return the weighted score of a reply.
+
+    `tokens` are its tokens with their alternatives, `score` is its plain score.
 
     Return None if there are no alternatives or the tokens do not spell the score. Then use the plain score.
     `ten_is_split` tells that the judge is known to write 10 as two tokens (`splits_ten`).

@@ -33,8 +33,9 @@ LAST_NUMBER = 120
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One question. `answer` is the right answer in lower case. `example` is the example behind a question about
-    boxes.
+    """One question.
+
+    `answer` is the right answer in lower case. `example` is the example behind a question about boxes.
     """
 
     kind: Kind

@@ -49,8 +49,9 @@ def causes_of(run: ScoredRun) -> dict[str, tuple[str, ...]]:
 
 
 def aided_answers(run: ScoredRun, max_text: int) -> Beside:
-    """Return the aids and answers in each condition of the model's diagnosis. Texts are cut at `max_text`
-    characters.
+    """Return the aids and answers in each condition of the model's diagnosis.
+
+    Texts are cut at `max_text` characters.
     """
     folder = _diagnosis_folder(run)
     shown: dict[tuple[str, int], tuple[tuple[str, str], ...]] = defaultdict(tuple)

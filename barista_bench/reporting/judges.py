@@ -35,8 +35,9 @@ def labelled_judges(judged: Sequence[tuple[str, Sequence[JudgedRun]]]) -> list[L
 
 
 def tables(judges: Sequence[LabelledJudge]) -> tuple[Table, ...]:
-    """Return the section's tables. Each rubric has separate tables, since scales differ. Without judges there are
-    none.
+    """Return the section's tables.
+
+    Each rubric has separate tables, since scales differ. Without judges there are none.
     """
     by_rubric: dict[str, list[LabelledJudge]] = {}
     for judge in judges:

@@ -126,8 +126,9 @@ class Details:
 
 
 def page_value(value: Any) -> Any:  # noqa: ANN401  (whatever the blocks hold)
-    """Convert records to JSON objects. Fields with default values are left out, and numbers that JSON lacks become
-    None.
+    """Convert records to JSON objects.
+
+    Fields with default values are left out, and numbers that JSON lacks become None.
 
     A cell becomes its text. A table to draw becomes numbers.
 

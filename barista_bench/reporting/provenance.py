@@ -18,8 +18,10 @@ from barista_bench.tables import Row, Table, number, number_columns, text_column
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """The origin of a report's scores. `line` is for the head of the report. The first of `tables` describes the data,
-    with a row per task, the second the models.
+    """The origin of a report's scores.
+
+    `line` is for the head of the report. The first of `tables` describes the data, with a row per task, the second the
+    models.
     """
 
     line: str
@@ -61,8 +63,9 @@ def _title(run: ScoredRun) -> str:
 
 
 def data_digest(runs: Iterable[ScoredRun]) -> str:
-    """Return the short content hash of a set. Several sets share the SHA-256 of their sorted content hashes, one per
-    line.
+    """Return the short content hash of a set.
+
+    Several sets share the SHA-256 of their sorted content hashes, one per line.
     """
     hashes = sorted({run.results.dataset.content_hash for run in runs})
     whole = hashes[0] if len(hashes) == 1 else hashlib.sha256("\n".join(hashes).encode()).hexdigest()

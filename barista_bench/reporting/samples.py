@@ -202,8 +202,9 @@ def asking_line(prompt: Prompt) -> str:
 
 
 def _groups(value: Json) -> tuple[str, ...]:
-    """Return the values by which a sample can be filtered: words, integers, or a list of these. Fractions are left
-    out.
+    """Return the values by which a sample can be filtered: words, integers, or a list of these.
+
+    Fractions are left out.
     """
     if isinstance(value, list | tuple):
         return tuple(dict.fromkeys(group for item in value for group in _groups(item)))
@@ -322,8 +323,9 @@ def _format_value(value: Json) -> str:
 
 
 def _round_finite(score: float | None) -> float | None:
-    """Return the rounded score. NaN and infinities become None, since JSON lacks them and the browser could not read
-    them.
+    """Return the rounded score.
+
+    NaN and infinities become None, since JSON lacks them and the browser could not read them.
     """
     return round(score, 6) if score is not None and math.isfinite(score) else None
 

@@ -22,8 +22,9 @@ from barista_bench.runs.run_folder import OWN_EXAMPLES, Place, RunData, RunDescr
 
 
 def data_location(folder: Path, data: str | None, root: str | Path | None, limit: int | None) -> RunData:
-    """Return the `data` entry for the `run.json` in `folder`. `data` is None if the examples are stored in the
-    folder.
+    """Return the `data` entry for the `run.json` in `folder`.
+
+    `data` is None if the examples are stored in the folder.
     """
     path: tuple[str, str | None] = (data or f"./{OWN_EXAMPLES}", None)
     if data and Path(data).exists():
@@ -112,8 +113,9 @@ def _is_dataset(path: Path) -> bool:
 
 
 def _root(folder: Path, stored: RunData) -> str | Path | None:
-    """Return the folder of the videos. If no place has the videos, return the first place, since some uses need no
-    videos.
+    """Return the folder of the videos.
+
+    If no place has the videos, return the first place, since some uses need no videos.
     """
     root, absolute = stored.root, stored.absolute_root
     if root is None or not root.startswith("."):

@@ -224,8 +224,9 @@ def answers_only(folder: Path, description: RunDescription, asked: Mapping[str, 
 
 
 def _fingerprints(folder: Path) -> Mapping[str, str | None]:
-    """Map each example id to its fingerprint. All fingerprints are None for an imported run, which another program
-    asked.
+    """Map each example id to its fingerprint.
+
+    All fingerprints are None for an imported run, which another program asked.
     """
     own_examples = folder / OWN_EXAMPLES
     if (folder / INPUTS_FILE).exists() or not own_examples.exists():

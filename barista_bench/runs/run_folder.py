@@ -165,8 +165,9 @@ class RunDescription(_Part):
     training_videos: Annotated[list[Sha256], Field(validate_default=True)] = []
     """SHA-256 of each recorded training video of the run's checkpoint and adapter."""
     trained_on: list[Sha256] = []
-    """The `training_videos` that occur in the run's examples. This list is for people, and scoring computes it
-    again.
+    """The `training_videos` that occur in the run's examples.
+
+    This list is for people, and scoring computes it again.
     """
     imported: list[ImportedFolder] = []
 

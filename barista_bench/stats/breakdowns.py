@@ -230,8 +230,9 @@ def answer_failures(task: Task, sample: ScoredSample) -> tuple[AnswerFailure, ..
 
 
 def failure_rows(run: ScoredRun) -> tuple[FailureRow, ...]:
-    """Return one row per kind of failure that occurs, in the order of the vocabulary. A sample may fail in several
-    ways.
+    """Return one row per kind of failure that occurs, in the order of the vocabulary.
+
+    A sample may fail in several ways.
     """
     failures = [answer_failures(run.task, sample) for sample in run.samples if sample.record.is_finished]
     counts = Counter(failure.kind for of_sample in failures for failure in of_sample)

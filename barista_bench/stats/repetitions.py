@@ -24,8 +24,9 @@ from barista_bench.runs.score.scoring import ScoredRun
 
 MOST_COLUMNS = 5
 JudgeScores = Mapping[tuple[str, int], float]
-"""Maps (example id, repetition) to a judge's score. An answer without a score is never preferred to an answer with a
-score.
+"""Maps (example id, repetition) to a judge's score.
+
+An answer without a score is never preferred to an answer with a score.
 """
 
 

@@ -152,8 +152,9 @@ def _question(
 
 
 def handyvqa_letters(text: str, n_options: int) -> list[str]:
-    """Return the letters of options (from a) that a model's output names. Each letter occurs once, in alphabetical
-    order.
+    """Return the letters of options (from a) that a model's output names.
+
+    Each letter occurs once, in alphabetical order.
 
     Answers are read as in the public script of HanDyVQA (arXiv 2512.00885). Only a letter before a closing bracket
     counts, so "A." or a bare "A" is not an answer. Any such letter in running text is an answer if an option has this

@@ -76,8 +76,9 @@ class MultiQuestion(NamedTuple):
 
 
 def as_multi_questions(predictions: object, references: object, choices: object = None) -> list[MultiQuestion]:
-    """Check the columns. Raises a TypeError or ValueError that names the column, the index, the fault and the
-    remedy.
+    """Check the columns.
+
+    Raises a TypeError or ValueError that names the column, the index, the fault and the remedy.
     """
     answers, expected = as_column(predictions, "predictions"), as_column(references, "references")
     options = as_column(choices, "choices")

@@ -107,8 +107,9 @@ def _hand_type(raw: object, where: str) -> str:
 
 
 def as_frame(raw: RawFrame, where: str, *, needs_hands: bool = False) -> list[Interaction]:
-    """Return all interactions of a frame. If `needs_hands` is true (references), refuse interactions without hand
-    boxes.
+    """Return all interactions of a frame.
+
+    If `needs_hands` is true (references), refuse interactions without hand boxes.
     """
     if isinstance(raw, str | bytes | Mapping) or not isinstance(raw, Sequence | np.ndarray):
         raise TypeError(f"{where}: is {raw!r} ({type(raw).__name__}); give a list of interactions, [] for none")
@@ -123,8 +124,9 @@ def check_columns(
     predictions: Any,  # noqa: ANN401
     references: Any,  # noqa: ANN401
 ) -> tuple[list[list[Interaction] | None], list[list[Interaction]]]:
-    """Check both columns. Raises TypeError unless both are lists of frames, and ValueError unless both are equally
-    long.
+    """Check both columns.
+
+    Raises TypeError unless both are lists of frames, and ValueError unless both are equally long.
     """
     for name, column in (("predictions", predictions), ("references", references)):
         if isinstance(column, str | bytes | Mapping) or not isinstance(column, Sequence | np.ndarray):

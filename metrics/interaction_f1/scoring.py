@@ -23,8 +23,9 @@ IOU_THRESHOLD = 0.5
 
 
 def box_iou(a: Box, b: Box) -> float:
-    """Return the area of the overlap divided by the area of the union, or 0 without an area. An inverted box has no
-    area.
+    """Return the area of the overlap divided by the area of the union, or 0 without an area.
+
+    An inverted box has no area.
 
     >>> box_iou((0, 0, 2, 2), (1, 0, 3, 2))
     0.3333333333333333
@@ -215,8 +216,9 @@ def score_checked(prediction: list[Interaction] | None, reference: list[Interact
 def score_frames(
     predictions: Sequence[RawFrame | None], references: Sequence[RawFrame], *, matching: str = "greedy"
 ) -> list[FrameScore]:
-    """Return one score per frame. Inputs and errors are the same as in `interaction_f1`, but no frames give an empty
-    list.
+    """Return one score per frame.
+
+    Inputs and errors are the same as in `interaction_f1`, but no frames give an empty list.
     """
     check_matching(matching)
     frames = zip(*check_columns(predictions, references), strict=True)

@@ -47,8 +47,9 @@ def egocot_reasoning(
     groups: Mapping[str, Sequence[str]] | None = None,
     threshold: float = SPURIOUS_AT,
 ) -> dict[str, Any]:
-    """Return accuracy, R and SCR per subtask, per group and overall. Each value is computed over all its samples
-    together.
+    """Return accuracy, R and SCR per subtask, per group and overall.
+
+    Each value is computed over all its samples together.
 
     * `scores[i]`: the judge's integer score of rationale i, 0 to 5. None means no usable verdict; the sample then
       counts only for the accuracy.

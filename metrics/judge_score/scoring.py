@@ -21,8 +21,9 @@ Verdict = Mapping[str, RawSampledScores]
 
 
 def as_plain(value: Any) -> Any:  # noqa: ANN401
-    """Convert numpy arrays, numpy scalars and torch tensors to Python lists and numbers. Other values stay
-    unchanged.
+    """Convert numpy arrays, numpy scalars and torch tensors to Python lists and numbers.
+
+    Other values stay unchanged.
     """
     return value.tolist() if hasattr(value, "tolist") else value
 

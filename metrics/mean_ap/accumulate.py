@@ -25,7 +25,9 @@ AT_50, AT_75 = 0, 5
 @dataclass(frozen=True, slots=True)
 class Accumulated:
     """Per label (K): `precision` and `recall` (4 areas, T, K); `recall_1`, `recall_10` (T, K) of the best 1 and 10
-    predictions per image and label, all areas; `support` (4, K) references. NaN without support.
+    predictions per image and label, all areas; `support` (4, K) references.
+
+    NaN without support.
     """
 
     precision: Floats

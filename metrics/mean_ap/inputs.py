@@ -89,8 +89,9 @@ def read_examples(
 
 
 def check_columns(predictions: Any, references: Any) -> tuple[Sequence[Any], Sequence[Any]]:  # noqa: ANN401
-    """Check both columns. Raises TypeError unless both are lists of images, and ValueError unless both are equally
-    long.
+    """Check both columns.
+
+    Raises TypeError unless both are lists of images, and ValueError unless both are equally long.
     """
     for name, column in (("predictions", predictions), ("references", references)):
         if isinstance(column, str | bytes | Mapping) or not isinstance(column, Sequence):
@@ -178,8 +179,9 @@ class _Codes(dict[object, int]):
 
 
 def read_column(side: str, images: Sequence[RawImage | None], iou_type: IouType) -> Column:
-    """Check and flatten one side. `side` is "predictions" or "references". Errors are the same as in
-    `read_examples`.
+    """Check and flatten one side.
+
+    `side` is "predictions" or "references". Errors are the same as in `read_examples`.
     """
     if iou_type not in ("bbox", "segm"):
         raise ValueError(f"iou_type is {iou_type!r}; give 'bbox' or 'segm'")
@@ -245,8 +247,9 @@ def _boxes(rows: list[RawImage], side: str) -> tuple[Floats, list[int]]:
 
 
 def _quick_boxes(column: list[Any]) -> Floats | None:
-    """Convert all boxes at once if each image has a list of lists of 4 plain numbers. Otherwise return None (slow
-    path).
+    """Convert all boxes at once if each image has a list of lists of 4 plain numbers.
+
+    Otherwise return None (slow path).
     """
     if not set(map(type, column)) <= {list}:
         return None
@@ -277,8 +280,9 @@ def _masks(row: RawImage, where: str) -> list[dict[str, Any]]:
 
 
 def _field_of_images(rows: list[RawImage], counts: list[int], name: str, side: str) -> list[Any] | None:
-    """Return the field of each image, or None if no image with boxes has it. Raises ValueError if only some images have
-    it.
+    """Return the field of each image, or None if no image with boxes has it.
+
+    Raises ValueError if only some images have it.
     """
     column = [row.get(name) for row in rows]
     missing = [number for number, raw in enumerate(column) if raw is None and counts[number]]
@@ -308,8 +312,9 @@ def _labels(rows: list[RawImage], counts: list[int], side: str) -> tuple[Ints | 
 
 
 def _quick_labels(column: list[Any], counts: list[int]) -> list[Any] | None:
-    """Return all labels if each image has a list of plain labels or a single label. Otherwise return None (slow
-    path).
+    """Return all labels if each image has a list of plain labels or a single label.
+
+    Otherwise return None (slow path).
     """
     if not set(map(type, column)) <= {list, str, int, type(None)}:
         return None

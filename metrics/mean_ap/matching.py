@@ -137,8 +137,9 @@ def _single_linspace(start: float, end: float, count: int) -> Floats:
 
 
 def _in_range(area: Floats) -> Bools:
-    """Return whether each area lies in each of AREAS (n, 4). A box with one swapped pair of corners lies in no
-    range.
+    """Return whether each area lies in each of AREAS (n, 4).
+
+    A box with one swapped pair of corners lies in no range.
     """
     size = area[:, None]
     inside: Bools = (size >= AREAS[:, 0]) & (size <= AREAS[:, 1])
@@ -213,8 +214,9 @@ def _contest(grouped: Grouped, contested: Bools, enough: Bools, ignored: Bools, 
 
 
 def _rounds(predicted: Ints, rank: Ints) -> list[Ints]:
-    """Return positions in `predicted` (sorted) by turn: the first contestants of all groups, then the second, and so
-    on. ...
+    """Return positions in `predicted` (sorted) by turn: first the first contestants of all groups, then the second.
+
+    The third and later contestants follow in the same way.
     """
     if not len(predicted):
         return []

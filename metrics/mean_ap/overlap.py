@@ -31,8 +31,9 @@ class Pairs(NamedTuple):
 
 
 class Shapes:
-    """The boxes or masks of both sides, and their areas in pixels. Raises ValueError if masks of an image differ in
-    size.
+    """The boxes or masks of both sides, and their areas in pixels.
+
+    Raises ValueError if masks of an image differ in size.
 
     `rounding="float32"` handles boxes as torchmetrics does: corners in single precision, and the extent as their
     difference in single precision.

@@ -76,8 +76,9 @@ class _Label:
 def _means(
     parts: Sequence[tuple[_Label, _Plan | None]], by_image: Floats, recalls: Floats, scratch: _Scratch
 ) -> Floats:
-    """Return STATISTICS (12, D) of D draws with weights (I, D). They are means over labels with a reference in the
-    draw.
+    """Return STATISTICS (12, D) of D draws with weights (I, D).
+
+    They are means over labels with a reference in the draw.
     """
     sums, counts = np.zeros((2, len(STATISTICS), by_image.shape[1]))
     area_of = _AREA_OF[_PRECISIONS:]
@@ -140,8 +141,9 @@ class _Plan:
 
 
 def _plan(label: _Label, most: Ints) -> _Plan | None:
-    """Return the plan of a label. If no prediction is right at any threshold, the precision is 0 and the plan is
-    None.
+    """Return the plan of a label.
+
+    If no prediction is right at any threshold, the precision is 0 and the plan is None.
     """
     rows: dict[tuple[bytes, bytes, bytes], int] = {}
     kinds: list[tuple[int, int]] = []

@@ -130,8 +130,9 @@ def _boundary_f(prediction: Mask, reference: Mask, radius: int) -> float:
 
 
 def _window_around(prediction: Mask, reference: Mask) -> Window | None:
-    """Return a window around both boxes with a margin of one pixel. A contour pixel may lie above or left of its
-    object.
+    """Return a window around both boxes with a margin of one pixel.
+
+    A contour pixel may lie above or left of its object.
 
     The margin need not include the radius, since contour pixels are searched only from other contour pixels. `_contour`
     has a special rule for the image's last row and column. A window that ends before them is not affected: its last row
@@ -171,8 +172,9 @@ def _keys(contour: Bools, radius: int) -> Ints:
 
 
 def _count_near(points: Ints, targets: Ints, contour: Bools, radius: int) -> int:
-    """Count the `points` with a pixel of `targets` within the Euclidean `radius`. `contour` is the image of
-    `targets`.
+    """Count the `points` with a pixel of `targets` within the Euclidean `radius`.
+
+    `contour` is the image of `targets`.
     """
     stride = contour.shape[1] + radius
     if points.size > contour.size // 16:
@@ -277,8 +279,9 @@ def region_boundary(
 
 
 def check_columns(predictions: Any, references: Any) -> tuple[Sequence[Any], Sequence[Any]]:  # noqa: ANN401
-    """Check both columns. Raises TypeError unless both are lists of tracks, and ValueError unless both are equally
-    long.
+    """Check both columns.
+
+    Raises TypeError unless both are lists of tracks, and ValueError unless both are equally long.
     """
     for name, column in (("predictions", predictions), ("references", references)):
         _require_list(column, name, "one entry per object track")

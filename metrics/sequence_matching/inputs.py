@@ -33,8 +33,9 @@ class LabelledScores:
 
     @classmethod
     def build(cls, scores: RawScores | None, labels: RawLabels, where: str = "", other: str = "") -> LabelledScores:
-        """Build a checked problem set. Raises TypeError or ValueError. `where` and `other` name scores and labels in
-        messages.
+        """Build a checked problem set.
+
+        Raises TypeError or ValueError. `where` and `other` name scores and labels in messages.
         """
         truth = as_labels(labels, other or "labels")
         matrix = [None] if scores is None else as_matrix(scores, where or "scores", len(truth))

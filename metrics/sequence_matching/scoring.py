@@ -24,8 +24,9 @@ _Z95 = 1.96
 
 @dataclass(frozen=True, slots=True)
 class SetScore:
-    """The result for a problem set. `predictions[v]` is a label or None. `macro_f1` is None if no video can be
-    scored.
+    """The result for a problem set.
+
+    `predictions[v]` is a label or None. `macro_f1` is None if no video can be scored.
     """
 
     macro_f1: float | None

@@ -278,8 +278,9 @@ def check_columns(
     predictions: Any,  # noqa: ANN401
     references: Any,  # noqa: ANN401
 ) -> tuple[list[list[PredictedObject] | None], list[ReferenceTask]]:
-    """Check both columns. Raises TypeError unless both are lists of tasks, and ValueError unless both are equally
-    long.
+    """Check both columns.
+
+    Raises TypeError unless both are lists of tasks, and ValueError unless both are equally long.
     """
     for name, column in (("predictions", predictions), ("references", references)):
         if isinstance(column, str | bytes | Mapping) or not isinstance(column, Sequence):

@@ -105,8 +105,9 @@ def _iou(first: TimedRelation, second: TimedRelation) -> float:
 
 
 def example_sums(prediction: Sequence[TimedRelation] | None, reference: Sequence[TimedRelation]) -> dict[str, float]:
-    """Return an example's contribution to the sums of `compute_metrics`. If `prediction` is None, no answer is
-    usable.
+    """Return an example's contribution to the sums of `compute_metrics`.
+
+    If `prediction` is None, no answer is usable.
     """
     relations = prediction or ()
     matched = matches(relations, reference)
@@ -133,8 +134,9 @@ def _sum_covered_time(relations: Sequence[TimedRelation]) -> float:
 
 
 def compute_metrics(sums: Mapping[str, Floats]) -> dict[str, Floats]:
-    """Return the scores (D,) of `temporal_relations`, without counts, from sums (D,) over examples. NaN without
-    examples.
+    """Return the scores (D,) of `temporal_relations`, without counts, from sums (D,) over examples.
+
+    NaN without examples.
     """
     examples = np.where(sums["n"] > 0, sums["n"], np.nan)
     # Without references, an empty answer is perfect, but a missing answer is not.

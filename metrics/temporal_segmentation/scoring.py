@@ -179,8 +179,9 @@ def as_labels(raw: RawLabels, where: str, length: int | None = None) -> list[str
 
 
 def check_columns(predictions: Any, references: Any) -> tuple[list[Labels | None], list[Labels]]:  # noqa: ANN401
-    """Check both columns. Raises TypeError unless both are lists of clips, and ValueError unless both are equally
-    long.
+    """Check both columns.
+
+    Raises TypeError unless both are lists of clips, and ValueError unless both are equally long.
     """
     for name, column in (("predictions", predictions), ("references", references)):
         if column is None or isinstance(column, str | bytes | Mapping) or not hasattr(column, "__len__"):

@@ -189,8 +189,9 @@ def _switches(frames: Sequence[_FrameOverlaps], n_true: int) -> int:
 
 
 def check_columns(predictions: Any, references: Any) -> tuple[list[list[Frame] | None], list[list[Frame]]]:  # noqa: ANN401
-    """Check both columns. Raises TypeError unless both are lists of sequences, and ValueError unless both are equally
-    long.
+    """Check both columns.
+
+    Raises TypeError unless both are lists of sequences, and ValueError unless both are equally long.
     """
     for name, column in (("predictions", predictions), ("references", references)):
         _require_list(column, name, "one entry per sequence")

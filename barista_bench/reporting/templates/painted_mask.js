@@ -4,7 +4,7 @@ import { node } from "./elements.js";
 /** @import { DrawnMask } from "./shapes.d.ts" */
 
 /**
- * Decode COCO's compressed run lengths: five bits per character, from the third run on the difference to two runs before.
+ * Decode COCO's compressed run lengths: five bits each, and from the third run on the difference to two runs before.
  * @param {string} counts
  */
 function runLengths(counts) {

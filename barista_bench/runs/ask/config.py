@@ -303,8 +303,9 @@ def resolve(
 
 
 def _from_environment(environment: Mapping[str, str], table: type[SettingsTable]) -> dict[str, str]:
-    """Return the values of variables that belong to this table. Variables of other tables (runs, judges) are
-    ignored.
+    """Return the values of variables that belong to this table.
+
+    Variables of other tables (runs, judges) are ignored.
     """
     all_names = {name for any_table in _tables(ModelSettings) for name in any_table.model_fields}
     settings = {}
@@ -380,8 +381,9 @@ class Shard:
         )
 
     def device(self, wanted: str) -> str:
-        """Return the model's device. With several processes, it is the GPU that the launcher assigned to this
-        process.
+        """Return the model's device.
+
+        With several processes, it is the GPU that the launcher assigned to this process.
         """
         if wanted != "auto" or self.is_alone:
             return wanted

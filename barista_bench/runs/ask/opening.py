@@ -211,8 +211,9 @@ def _plan_one_benchmark(config: RunConfig) -> Iterator[PlannedTask]:
 
 
 def _present_tasks(benchmark: Benchmark, data: str) -> tuple[str, ...]:
-    """Return the tasks of a dataset. If there is a task named `all`, return only that task, since it contains the
-    others.
+    """Return the tasks of a dataset.
+
+    If there is a task named `all`, return only that task, since it contains the others.
     """
     known_names, present_names = benchmark.task_names, config_names(data)
     if ALL in known_names and ALL in present_names:

@@ -60,8 +60,9 @@ class RepeatedPrompt:
         return digest(self.item, self.prompt.as_text())
 
     def request(self, repetitions: Iterable[int]) -> Request:
-        """Return the request for these draws. Seeds depend only on content, so order and batch size do not change a
-        draw.
+        """Return the request for these draws.
+
+        Seeds depend only on content, so order and batch size do not change a draw.
         """
         seeds = tuple(content_seed("judge", self.item, repetition) for repetition in repetitions)
         return Request(self.item, self.prompt, (), seeds=seeds, schema=self.schema)

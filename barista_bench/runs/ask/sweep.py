@@ -64,8 +64,9 @@ def run_sweep(config: RunConfig) -> Table:
 
 
 def sweep_table(found: Sequence[tuple[str, Results]]) -> Table:
-    """Return one row per combination and task: the score, then tokens and seconds per sample. The table is drawn as
-    points.
+    """Return one row per combination and task: the score, then tokens and seconds per sample.
+
+    The table is drawn as points.
     """
     rows = []
     for label, results in found:

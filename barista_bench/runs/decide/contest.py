@@ -33,8 +33,9 @@ class Goal:
 
 @dataclass(frozen=True, slots=True)
 class Rival:
-    """The complete run to compare with: its label, its score, and its terms (E,), one per example. The terms add up to
-    0.
+    """The complete run to compare with: its label, its score, and its terms (E,), one per example.
+
+    The terms add up to 0.
     """
 
     label: str
@@ -132,8 +133,9 @@ class Contest:
         return low, high
 
     def decision(self, units: int, alpha: float, tasks: int, videos: int) -> StoppedRun:
-        """Return the record of a decision from the first `units` units, which cover `videos` videos. `tasks` tasks
-        share `alpha`.
+        """Return the record of a decision from the first `units` units, which cover `videos` videos.
+
+        `tasks` tasks share `alpha`.
         """
         low, high = self.interval(units, alpha / tasks)
         over_videos = self.goal.kind == "decided-over-videos"

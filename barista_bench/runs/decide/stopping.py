@@ -103,8 +103,9 @@ class Stopping:
         self.decided |= {place: ends[place] for place in under_way if adjusted[place] <= self._alpha}
 
     def record(self) -> dict[int, str]:
-        """Write the decisions of tasks that stopped before their last example. Return them in words, by task
-        position.
+        """Write the decisions of tasks that stopped before their last example.
+
+        Return them in words, by task position.
         """
         said = {}
         for place, units in self.decided.items():

@@ -268,8 +268,9 @@ def _refuse_version_of(path: Path, first_line: bytes) -> None:
 
 
 def whole_lines(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
-    """Yield the offset and content of each whole line. An overlong line is yielded as empty, which is never a
-    record.
+    """Yield the offset and content of each whole line.
+
+    An overlong line is yielded as empty, which is never a record.
     """
     offset = 0
     while line := file.readline(MAX_LINE):

@@ -32,8 +32,9 @@ GOOD_IOU = 0.5
 LEAST_IOU = 0.35
 """Minimum mean best IoU for another format to count as the right format."""
 LEAST_GAIN = 0.25
-"""Minimum gain in mean best IoU of another format. Its IoU must also be twice as high and gain three standard
-errors.
+"""Minimum gain in mean best IoU of another format.
+
+Its IoU must also be twice as high and gain three standard errors.
 """
 TIE = 0.02
 """Difference in mean best IoU below which two formats tie. The format with the scale in use then counts."""

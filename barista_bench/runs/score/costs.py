@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 
 _TOKEN_COUNTS: Final = ("input_tokens", "cached_tokens", "output_tokens", "thinking_tokens")
 COST_NAMES: Final = (*_TOKEN_COUNTS, "seconds", "dollars")
-"""Input includes cached tokens, and output includes reasoning tokens. Seconds measure generation. Costs are in US
-dollars.
+"""Input includes cached tokens, and output includes reasoning tokens.
+
+Seconds measure generation. Costs are in US dollars.
 """
 
 

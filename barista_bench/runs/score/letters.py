@@ -36,8 +36,9 @@ class Letters(Strict):
 
     @property
     def favourite(self) -> str:
-        """Return the letter whose share of answers exceeds its share of right answers the most. A tie goes to the first
-        letter.
+        """Return the letter whose share of answers exceeds its share of right answers the most.
+
+        A tie goes to the first letter.
         """
         return max(self._names, key=lambda name: self.answered.get(name, 0) - self.right.get(name, 0))
 

@@ -92,8 +92,9 @@ class PartInfo(Strict):
 
 
 class DatasetInfo(Strict):
-    """The evaluated examples. `content_hash` is the SHA-256 of their frozen lines, `limit` the limit on their
-    number.
+    """The evaluated examples.
+
+    `content_hash` is the SHA-256 of their frozen lines, `limit` the limit on their number.
     """
 
     benchmark: str

@@ -243,8 +243,9 @@ def _results(run: ReadRun, samples: Sequence[ScoredSample], counted: Counted, kn
 
 
 def _stopped_results(run: ReadRun, results: Results, decision: StoppedRun) -> Results:
-    """Return results with the decision instead of scores. Scores would be biased: the run stopped when they looked
-    clear.
+    """Return results with the decision instead of scores.
+
+    Scores would be biased: the run stopped when they looked clear.
 
     Raises DataError if the answers are read by other rules than for the decision.
     """
@@ -281,8 +282,9 @@ def _compute_metrics(counted: Counted, details: Sequence[Mapping[str, Json]]) ->
 
 
 def shared_metrics(details: Sequence[Mapping[str, Json]]) -> dict[str, list[float]]:
-    """Return the values of every number that all repetitions have, in order. `details` holds each repetition's
-    scores.
+    """Return the values of every number that all repetitions have, in order.
+
+    `details` holds each repetition's scores.
     """
     return {
         name: [cast("float", detail[name]) for detail in details]
@@ -292,8 +294,9 @@ def shared_metrics(details: Sequence[Mapping[str, Json]]) -> dict[str, list[floa
 
 
 def _breakdown(task: Task, samples: Sequence[ScoredSample], counted: Counted, key: str) -> dict[str, Breakdown]:
-    """Return the primary score by value of a metadata key. Values for which a repetition lacks the score are left
-    out.
+    """Return the primary score by value of a metadata key.
+
+    Values for which a repetition lacks the score are left out.
     """
     groups: dict[str, list[ScoredSample]] = defaultdict(list)
     for sample in samples:

@@ -26,9 +26,9 @@ _DRY_RUN = switch("dry_run", "Only estimate the yield of each family, and name w
 
 @flag_command(app, GenerateSettings, config=False, more=(_DRY_RUN,))
 def generate(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `check_settings` checks it)
-    """Generate question sets for other benchmarks from any scene graph, each answer computed and proved.
+    """Generate question sets for other benchmarks from any scene graph. Each answer is computed and proved.
 
-    Then run `build --benchmark NAME --source OUT/NAME`, as for the benchmark's own release.
+    Afterwards run `build --benchmark NAME --source OUT/NAME`, as for the benchmark's own release.
     """
     from barista_bench.errors import ConfigError
     from barista_bench.generate.forecast import forecast
@@ -55,7 +55,7 @@ def generate(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `chec
 
 
 def _print_report(report: FamilyReport) -> None:
-    """Print one line per subtask: the number of sampled items, and the reasons for a shortage."""
+    """Print one line per subtask with the number of sampled items and the reasons for a shortage."""
     echo(f"{report.family}: {report.sampled} items")
     for row in report.subtasks:
         echo(f"  {row.subtask}: {row.sampled} of {row.wanted}, {row.candidates} candidates")
@@ -136,7 +136,7 @@ def export(
         Path | None, typer.Option(help="For coco and davis: the release; otherwise the videos of a linked dataset.")
     ] = None,
 ) -> None:
-    """Write the training videos of a dataset as a training set. Test videos are refused, by content."""
+    """Write the training videos of a dataset as a training set. Test videos are recognised by content and refused."""
     from barista_bench.training.exporting import export as make
 
     with exit_on_error():

@@ -1,4 +1,4 @@
-"""Ask the questions of a preflight, and say what the answers show: which settings fit, and what a sample costs."""
+"""Ask the questions of a preflight, and find out which settings fit and how much a sample costs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _CLOSING = re.compile(r"[<\[\u25c1]\|?/[^\s<>\[\]\u25c1\u25b7]{2,40}[>\]\u25b7]"
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What the answers to some questions show; `remedy` names a flag, and is empty where nothing is wrong."""
+    """A finding from the answers to some questions. `remedy` names a flag, or is empty if the setting is right."""
 
     topic: str
     verdict: Literal["ok", "problem"]
@@ -42,7 +42,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A question, its answer, and the seconds that it took."""
+    """A question, its answer, and the seconds for this answer."""
 
     question: Question
     answer: Completion | Failure
@@ -58,11 +58,11 @@ class Answered:
 
 
 def preflight(config: PreflightConfig) -> list[Finding]:
-    """Ask a model 20 questions with known answers, and return what they show.
+    """Ask a model 20 questions with known answers, and return the findings.
 
     Raises:
         ConfigError: the model is a baseline or a file of answers.
-        ModelError: the model cannot be loaded, or answers nothing.
+        ModelError: the model cannot be loaded or gives no answers.
         BudgetError: the questions do not fit the spending limits.
     """
     if not is_new_kind(config.model):
@@ -87,7 +87,7 @@ def ask(model: Model, config: PreflightConfig, prices: Prices) -> list[Answered]
 
 
 def findings(answered: Sequence[Answered], box_format: BoxFormat, prices: Prices | None = None) -> Iterator[Finding]:
-    """Yield what the answers show, one finding per topic."""
+    """Yield one finding per topic."""
     failures = [each.answer.error for each in answered if isinstance(each.answer, Failure)]
     if failures:
         found = f"{len(failures)} of {len(answered)} questions failed, first: {failures[0]}"

@@ -82,9 +82,14 @@ def copier_gains(book: AidBook, examples: Sequence[Example]) -> dict[tuple[tuple
 
 
 def upper_limit(gains: Sequence[float]) -> float:
-    """Return the upper 95 % limit of a mean gain; of few examples the mean itself."""
-    error = stdev(gains) / math.sqrt(len(gains)) if len(gains) >= ENOUGH else 0.0
-    return fmean(gains) + 1.96 * error
+    """Return the upper 95 % limit of a mean gain. Of few examples, return the mean without the largest gain.
+
+    >>> upper_limit([1.0, 0.0, 0.0]), upper_limit([1.0, 1.0, 0.0, 0.0])
+    (0.0, 0.25)
+    """
+    if len(gains) < ENOUGH:
+        return (sum(gains) - max(gains)) / len(gains)
+    return fmean(gains) + 1.96 * stdev(gains) / math.sqrt(len(gains))
 
 
 def _score(task: Task, example: Example, text: str) -> float:

@@ -54,6 +54,7 @@ from barista_bench.runs.run_folder import (
     read_run,
     write_run,
 )
+from barista_bench.runs.score.stopping import DECISION_FILE
 
 log = logging.getLogger(__name__)
 _REPEATED = ("example_id", "fingerprint", "prompt", "media")
@@ -327,6 +328,8 @@ def merge(folders: Sequence[Path], out: Path) -> Compaction:
             files = (log_files(one) if kind == "samples" else sorted(one.glob(f"{kind}*.jsonl")) for one in folders)
             for number, path in enumerate(chain.from_iterable(files)):
                 shutil.copyfile(path, merged / f"{kind}-{number}.jsonl")
+        if decided := next((one for one in folders if (one / DECISION_FILE).is_file()), None):
+            shutil.copyfile(decided / DECISION_FILE, merged / DECISION_FILE)
         compaction = compact(merged)
         for path in merged.glob("*.lock"):
             path.unlink()  # no other process uses this folder yet

@@ -8,15 +8,18 @@ import pytest
 
 from barista_bench.core.boxes import DEFAULT_BOX_FORMAT
 from barista_bench.core.example import Example
+from barista_bench.data.dataset import open_examples
 from barista_bench.errors import ConfigError, DataError
+from barista_bench.hub.checks import check_results
 from barista_bench.reporting.analyses import tier
 from barista_bench.runs.ask.config import RunConfig
 from barista_bench.runs.ask.sweep import sweep_configs
 from barista_bench.runs.decide import order
 from barista_bench.runs.log_reader import merge
 from barista_bench.runs.run_folder import read_run
+from barista_bench.runs.score.results import summary_line
 from barista_bench.runs.score.scoring import read_scored, score
-from tests.evaluators.recorded import recorded_run
+from tests.evaluators.recorded import barista, recorded_run
 from tests.evaluators.test_shots import Listener, ask, listener, one_content
 from tests.one_run import run
 
@@ -92,3 +95,33 @@ def test_worked_examples_and_other_readings_have_no_rank(
     model = SimpleNamespace(name="served:x", settings=settings)
     results = SimpleNamespace(model=model, reading=reading, trained_on=0)
     assert tier(SimpleNamespace(results=results)) == expected  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("settings", [{"max_tokens_total": 9}, {"sweep": ("max_tokens_total=1,2",)}])
+def test_a_sweep_has_no_limit_of_one_run(tmp_path: Path, settings: dict[str, object]) -> None:
+    config = RunConfig(**{"data": "d", "out": tmp_path, "model": "m", "sweep": ("temperature=0,1",), **settings})  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="bound one run"):
+        list(sweep_configs(config))
+
+
+def test_a_dry_run_of_a_sweep_counts_each_run(six_tasks: Path, tmp_path: Path) -> None:
+    words = ("run", six_tasks, "--model", "chance", "--task", "activity", "--repetitions", 1, "--out", tmp_path)
+    output = barista(*words, "--limit", 3, "--sweep", "order=as_built,circular", "--dry-run").output
+    assert "order=as_built" in output
+    assert "3 requests for 3 samples" in output
+    assert output.count("requests for") == 2
+
+
+def test_a_stopped_run_says_that_it_is_of_a_part(
+    six_tasks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(order, "BLOCK", 4)
+    ids = [each.example_id for each in open_examples(six_tasks, "barista", "referring").examples[1:]]
+    (tmp_path / "ids.txt").write_text("\n".join(ids))
+    settings = {"task": "referring", "model": "chance", "repetitions": 1, "until": "above=0.99"}
+    run(six_tasks, tmp_path / "r", example_ids=tmp_path / "ids.txt", **settings)
+    results = score(tmp_path / "r").results
+    assert results.stopped is not None
+    assert f"PARTIAL: {len(ids)} OF {len(ids) + 1} EXAMPLES" in summary_line(results)
+    with pytest.raises(DataError, match=r"dataset\.part"):
+        check_results(results.model_copy(update={"stopped": None}), "r")

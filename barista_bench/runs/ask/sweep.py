@@ -33,6 +33,10 @@ def sweep_configs(config: RunConfig) -> Iterator[tuple[str, RunConfig]]:
         axes.append([(name, value) for value in parts])
     if config.until or any(name == "until" for axis in axes for name, _ in axis):
         raise ConfigError("sweep compares scores, and a run that stops early has none. Fix: leave until out")
+    if config.is_bounded or any(name in ("max_cost", "max_tokens_total") for axis in axes for name, _ in axis):
+        raise ConfigError(
+            "max_cost and max_tokens_total bound one run, not a sweep. Fix: leave them out, or run each value alone"
+        )
     given = {name: getattr(config, name) for name in config.model_fields_set if name != "sweep"}
     combinations = list(product(*axes))
     if len(combinations) > MOST_RUNS:

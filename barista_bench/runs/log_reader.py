@@ -30,6 +30,7 @@ from barista_bench.files.owned_folders import refuse_inside, replacing_folder
 from barista_bench.files.reading import read_json_lines
 from barista_bench.files.writing import atomic_write, sync
 from barista_bench.runs.data_location import moved_data
+from barista_bench.runs.described import DECISION_FILE
 from barista_bench.runs.log.inputs import INPUTS_FILE, digest, merge_inputs, read_inputs, sample_keys
 from barista_bench.runs.log.sample_log import (
     LOCK_WAIT,
@@ -54,7 +55,6 @@ from barista_bench.runs.run_folder import (
     read_run,
     write_run,
 )
-from barista_bench.runs.score.stopping import DECISION_FILE
 
 log = logging.getLogger(__name__)
 _REPEATED = ("example_id", "fingerprint", "prompt", "media")

@@ -7,16 +7,15 @@ score. Imports little, since a leaderboard Space reads it.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Final, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field
 
 from barista_bench.files.reading import Count, Line, Strict, read_model
 from barista_bench.files.text_out import decimal
 from barista_bench.files.writing import write_whole
+from barista_bench.runs.described import DECISION_FILE
 
-DECISION_FILE: Final = "decision.json"
-"""In a run folder, and in the folder of a judge."""
 GoalKind: TypeAlias = Literal["decided", "above", "within", "decided-over-videos"]
 
 
